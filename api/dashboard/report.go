@@ -118,7 +118,8 @@ var dimensionTitles = map[schema.Dimension]string{schema.ByDevice: "Devices", sc
 
 // dimensionNames are what filters call the dimensions.
 var dimensionNames = map[schema.Dimension]string{schema.ByDevice: "Device", schema.ByBrowser: "Browser", schema.ByOS: "Operating system",
-	schema.ByLanguage: "Language", schema.ByReferrer: "Referrer", schema.ByCountry: "Country", schema.ByRoute: "Route"}
+	schema.ByLanguage: "Language", schema.ByReferrer: "Referrer", schema.ByCountry: "Country", schema.ByRoute: "Route",
+	schema.ByCampaign: "Campaign"}
 
 // nameOf returns a name of a dimension as people call it.
 func nameOf(by schema.Dimension, name string) string {

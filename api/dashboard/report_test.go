@@ -99,6 +99,13 @@ func TestReport(t *testing.T) {
 			t.Error("the form forgets the filter")
 		}
 		b.get(of("&country=")).want(t, http.StatusOK, "Country: Unknown remove", "Clicks 3")
+		every := ""
+		for _, by := range schema.Dimensions() {
+			every += "&" + string(by) + "=x"
+		}
+		if page := b.get(of(every)); strings.Count(page.body, `class="badge accent">`) != len(schema.Dimensions()) || strings.Contains(page.body, `">: <bdi>`) {
+			t.Errorf("a filter has no name: %s", page.text())
+		}
 	})
 	t.Run("of all links has totals by domain and tag, and is that of one of them", func(t *testing.T) { reportsTotals(t) })
 	t.Run("has hours, in the time zone that is asked for", func(t *testing.T) {
