@@ -109,7 +109,8 @@ type WebhookStore interface {
 	RotateSecret(ctx context.Context, accountID, id int64, secret string, until time.Time) error
 	// DeleteWebhook deletes a webhook and its deliveries. CodeNotFound if the account has no such webhook.
 	DeleteWebhook(ctx context.Context, accountID, id int64) error
-	// TestWebhook adds an EventTest. CodeNotFound if the account has no such webhook, or it is off or has no room.
+	// TestWebhook adds an EventTest. CodeNotFound if the account has no such webhook, it is off or has no room, or MaxDeliveries wait: a
+	// test has so little data that it is bounded by number.
 	TestWebhook(ctx context.Context, accountID, id int64) error
 	// Deliveries returns the newest MaxDeliveries deliveries of the webhook, the newest first, without their data. Clicks that wait to be put
 	// into a delivery are not among them.

@@ -35,7 +35,9 @@ const (
 	noteDropped   = `UPDATE webhooks SET dropped = dropped + $2, waiting = 0 WHERE id = $1`
 	testWebhook   = `
 	WITH hook AS (
-		UPDATE webhooks SET waiting = waiting + 2 WHERE account_id = $1 AND id = $2 AND active AND waiting + 2 <= $3 RETURNING id)
+		UPDATE webhooks SET waiting = waiting + 2 WHERE account_id = $1 AND id = $2 AND active AND waiting + 2 <= $3
+			AND (SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE webhook_id = $2 AND status = 'waiting' LIMIT $5) AS first) < $5
+		RETURNING id)
 	INSERT INTO webhook_deliveries (webhook_id, message, event, at, data)
 	SELECT id, 'msg_' || replace(gen_random_uuid()::text, '-', ''), $4, clock_timestamp(), '{}' FROM hook`
 	deliveries = `
@@ -151,7 +153,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, accountID, id int64) error {
 
 // TestWebhook implements schema.WebhookStore.
 func (s *Store) TestWebhook(ctx context.Context, accountID, id int64) error {
-	err := oneRow(s.pool.Exec(ctx, testWebhook, accountID, id, schema.MaxWebhookWaiting, schema.EventTest))
+	err := oneRow(s.pool.Exec(ctx, testWebhook, accountID, id, schema.MaxWebhookWaiting, schema.EventTest, schema.MaxDeliveries))
 	return wrap(err, "test webhook %d of account %d", id, accountID)
 }
 

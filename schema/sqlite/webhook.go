@@ -28,7 +28,8 @@ const (
 	dropWaiting   = `DELETE FROM webhook_deliveries WHERE webhook_id = ? AND status = 'waiting'`
 	noteDropped   = `UPDATE webhooks SET dropped = dropped + ?2, waiting = 0 WHERE id = ?1`
 	roomForTest   = `
-	UPDATE webhooks SET waiting = waiting + 2 WHERE account_id = ? AND id = ? AND active AND waiting + 2 <= ?`
+	UPDATE webhooks SET waiting = waiting + 2 WHERE account_id = ?1 AND id = ?2 AND active AND waiting + 2 <= ?3
+		AND (SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE webhook_id = ?2 AND status = 'waiting' LIMIT ?4)) < ?4`
 	addTest = `
 	INSERT INTO webhook_deliveries (webhook_id, message, event, at, data)
 	VALUES (?, 'msg_' || lower(hex(randomblob(16))), ?, ?, '{}')`
@@ -151,7 +152,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, accountID, id int64) error {
 func (s *Store) TestWebhook(ctx context.Context, accountID, id int64) error {
 	now := time.Now()
 	err := s.db.update(ctx, func(tx *sql.Tx) error {
-		err := oneRow(tx.ExecContext(ctx, roomForTest, accountID, id, schema.MaxWebhookWaiting))
+		err := oneRow(tx.ExecContext(ctx, roomForTest, accountID, id, schema.MaxWebhookWaiting, schema.MaxDeliveries))
 		if err == nil {
 			_, err = tx.ExecContext(ctx, addTest, id, schema.EventTest, unixMillis{&now})
 		}

@@ -308,15 +308,22 @@ func resendsDeliveries(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	hook := addWebhook(t, store, owner.ID, nil)
 	const more = 3
-	for range schema.MaxDeliveries + more {
-		testkit.Must(t, store.TestWebhook(t.Context(), owner.ID, hook.ID))
-	}
-	claim(t, store, "a", longLease)
-	all, err := store.WaitingDeliveries(t.Context(), hook.ID, 1<<10)
-	testkit.Must(t, err)
-	for _, d := range all {
-		_, err := store.NoteDelivery(t.Context(), hook.ID, "a", d, schema.DeliveryNote{Delivered: true, Lease: longLease})
+	var all []schema.Delivery
+	for _, n := range []int{schema.MaxDeliveries, more} {
+		for range n {
+			testkit.Must(t, store.TestWebhook(t.Context(), owner.ID, hook.ID))
+		}
+		claim(t, store, "a", longLease)
+		deliveries, err := store.WaitingDeliveries(t.Context(), hook.ID, 1<<10)
 		testkit.Must(t, err)
+		if n == schema.MaxDeliveries {
+			testkit.WantCode(t, store.TestWebhook(t.Context(), owner.ID, hook.ID), schema.CodeNotFound)
+		}
+		for _, d := range deliveries {
+			_, err := store.NoteDelivery(t.Context(), hook.ID, "a", d, schema.DeliveryNote{Delivered: true, Lease: longLease})
+			testkit.Must(t, err)
+		}
+		all = append(all, deliveries...)
 	}
 	kept, err := store.Deliveries(t.Context(), hook.ID)
 	testkit.Must(t, err)
