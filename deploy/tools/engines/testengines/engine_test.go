@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"linkstream/deploy/tools/engines/testengines"
+	"linkstream/schema/testkit"
 )
 
 var discard = slog.New(slog.DiscardHandler)
@@ -95,7 +96,7 @@ type life struct {
 // check writes one more value and reads all of them.
 func (l *life) check(t *testing.T, value string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	if err := l.store.write(ctx, l.engine, value); err != nil {
 		t.Fatalf("write %q: %v", value, err)

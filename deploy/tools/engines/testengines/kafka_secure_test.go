@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
@@ -14,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 
 	"linkstream/deploy/tools/engines/testengines"
+	"linkstream/schema/testkit"
 )
 
 func testSecure(t *testing.T, s *testengines.Secure) {
@@ -57,7 +57,7 @@ func testSecure(t *testing.T, s *testengines.Secure) {
 			transport := &kafka.Transport{TLS: c.tls, SASL: c.sasl}
 			defer transport.CloseIdleConnections()
 			client := &kafka.Client{Addr: kafka.TCP(s.Addr), Transport: transport}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 			defer cancel()
 			res, err := client.Metadata(ctx, &kafka.MetadataRequest{})
 			if (err == nil) != c.ok {
