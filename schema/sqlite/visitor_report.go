@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"encoding/json"
 	"slices"
 	"time"
@@ -67,7 +68,7 @@ func (r *reportReader) loggedVisitors(owners []int64, first, after int64) (map[i
 	var visits []visit
 	rows, err := r.tx.query(r.ctx, visitorLogRows)
 	err = forEachRow(rows, err, func() error {
-		var log []byte
+		var log sql.RawBytes
 		err := rows.Scan(&log)
 		for v := range loggedVisits(log) {
 			owner := v.link
