@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -184,4 +186,24 @@ func TestPages(t *testing.T) {
 			t.Errorf("%d %v", a.status, a.header)
 		}
 	})
+}
+
+// TestScriptIsWhole requires that a page's one script has all its parts, each of which is embedded alone.
+func TestScriptIsWhole(t *testing.T) {
+	b := start(t).browser(t)
+	script := b.get(regexp.MustCompile(`/dashboard/static/script\.[0-9a-f]+\.js`).FindString(b.get("/dashboard/sign-in").body)).body
+	parts, err := filepath.Glob("static/script/*.js")
+	testkit.Must(t, err)
+	size := 0
+	for _, part := range parts {
+		text, err := os.ReadFile(part)
+		testkit.Must(t, err)
+		size += len(text)
+		if strings.Count(script, string(text)) != 1 {
+			t.Errorf("the script does not have %s once", part)
+		}
+	}
+	if size == 0 || size != len(script) {
+		t.Errorf("the parts have %d bytes, the script %d", size, len(script))
+	}
 }

@@ -21,6 +21,9 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
+// scriptParts are the files of static/script that make up script.js, in this order. Pages load them by one request.
+var scriptParts = []string{"times", "controls", "create", "place", "forms", "live"}
+
 const assetRoot = Root + "/static/"
 
 // assets are the files that pages load. Each URL carries a hash of the content, so browsers may cache it for ever.
@@ -48,17 +51,32 @@ func newAssets() (assets, error) {
 	if err != nil {
 		return assets{}, err
 	}
+	add := func(file string, content []byte) {
+		digest := sha256.Sum256(content)
+		ext := path.Ext(file)
+		name := strings.TrimSuffix(file, ext) + "." + hex.EncodeToString(digest[:6]) + ext
+		a.urls[file] = assetRoot + name
+		a.files[name] = asset{contentType(ext), content, gzipped(best, content)}
+	}
 	for _, entry := range entries {
+		if entry.IsDir() {
+			continue
+		}
 		content, err := fs.ReadFile(staticFiles, "static/"+entry.Name())
 		if err != nil {
 			return assets{}, err
 		}
-		digest := sha256.Sum256(content)
-		ext := path.Ext(entry.Name())
-		name := strings.TrimSuffix(entry.Name(), ext) + "." + hex.EncodeToString(digest[:6]) + ext
-		a.urls[entry.Name()] = assetRoot + name
-		a.files[name] = asset{contentType(ext), content, gzipped(best, content)}
+		add(entry.Name(), content)
 	}
+	var script []byte
+	for _, part := range scriptParts {
+		content, err := fs.ReadFile(staticFiles, "static/script/"+part+".js")
+		if err != nil {
+			return assets{}, err
+		}
+		script = append(script, content...)
+	}
+	add("script.js", script)
 	return a, nil
 }
 

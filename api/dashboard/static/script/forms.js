@@ -1,0 +1,148 @@
+// Tags: a field of tags offers those of the account for the word that is typed.
+let tags;
+
+async function suggestTags(field) {
+  tags ??= fetch("/dashboard/tags.txt", { redirect: "error" }).then((answer) => answer.ok ? answer.text() : "").then((text) => text.split("\n").filter(Boolean), () => []);
+  const known = await tags, [, before, word] = field.value.match(/^(.*?)([^\s,]*)$/s);
+  let list = document.getElementById("known-tags");
+  if (!list) {
+    list = document.createElement("datalist");
+    list.id = "known-tags";
+    document.body.append(list);
+  }
+  field.setAttribute("list", list.id);
+  const taken = before.split(/[\s,]+/);
+  list.replaceChildren(...known.filter((tag) => tag.startsWith(word) && !taken.includes(tag)).slice(0, 20).map((tag) => new Option("", before + tag)));
+}
+for (const kind of ["focusin", "input"]) document.addEventListener(kind, (event) => {
+  if (event.target.matches("[data-tags]")) suggestTags(event.target);
+});
+
+// Files that are too large are not sent.
+for (const field of document.querySelectorAll("input[type=file][data-max]"))
+  field.addEventListener("change", () =>
+    field.setCustomValidity(field.files[0]?.size > field.dataset.max ? "The file is larger than 32 MiB. Import it in parts." : ""));
+
+// What was typed outlasts a session that ends, a network that fails and a click on a link: this tab keeps it until the service has taken it,
+// and fills it in again where it was typed.
+const draftHere = `typed ${location.pathname}`, came = new Map(); // the values that each form came with
+const refused = location.pathname.startsWith("/dashboard/sign-") || !!document.querySelector("[data-refused]");
+
+function stored(key, value) {
+  try {
+    if (value === undefined) return JSON.parse(sessionStorage.getItem(key));
+    if (value === null) sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, JSON.stringify(value));
+  } catch { /* no room, or none allowed: what fits into an address is kept by the service */ }
+  return null;
+}
+
+function typedIn(form) {
+  const fields = [...form.elements].filter((field) => field.name && field.localName !== "button" &&
+    (field.type !== "hidden" || field.name === "version")); // which says what was edited
+  return fields.some((field) => field.type === "password" || field.type === "file") ? [] : fields;
+}
+
+const draftName = (field) => field.type === "checkbox" ? `${field.name}=${field.value}` : field.name;
+const draftOf = (form) => Object.fromEntries(typedIn(form).map((field) => [draftName(field), field.type === "checkbox" ? field.checked : field.value]));
+
+function fillIn(form, values) {
+  for (const field of typedIn(form)) {
+    const value = values[draftName(field)];
+    if (value === undefined) continue;
+    if (field.type === "checkbox") field.checked = value;
+    else field.value = value;
+    if (value && field.type !== "checkbox" && field.type !== "hidden")
+      for (let place = field.closest("details"); place; place = place.parentElement.closest("details")) place.open = true;
+  }
+}
+
+// watchForm fills in what is kept of a form, and says so.
+function watchForm(form) {
+  sendOnce(form);
+  if (form.matches("#chosen, #row") || !typedIn(form).length) return;
+  const first = draftOf(form), draft = stored(draftHere);
+  came.set(form, first);
+  if (refused || draft?.action !== form.getAttribute("action")) return;
+  fillIn(form, draft.values);
+  const note = document.createElement("p"), discard = document.createElement("button");
+  note.className = "notice apart draft";
+  note.setAttribute("role", "status");
+  note.append("What you typed is back. It is not saved yet.", discard);
+  discard.type = "button";
+  discard.className = "button quiet small";
+  discard.textContent = "Discard it";
+  discard.addEventListener("click", () => {
+    fillIn(form, first);
+    note.remove();
+  });
+  form.prepend(note);
+}
+
+function keepTyped() {
+  for (const [form, first] of came) {
+    const values = draftOf(form);
+    const typed = JSON.stringify(values) !== JSON.stringify(first) || refused && (came.size === 1 || form.querySelector("[aria-invalid=true]"));
+    if (!form.isConnected || !typed) continue;
+    stored(draftHere, { action: form.getAttribute("action"), values });
+    return;
+  }
+  stored(draftHere, null);
+}
+addEventListener("pagehide", keepTyped);
+
+// A page to which a form has led, and that is no refusal, says that what was sent has been taken.
+const sent = stored("sent");
+if (sent) {
+  const led = document.referrer && `typed ${new URL(document.referrer).pathname}` === sent;
+  if (!refused) stored("sent", null);
+  if (!refused && led && performance.getEntriesByType("navigation")[0]?.type !== "back_forward") stored(sent, null);
+}
+
+// Selection: the box in the heading checks all of the page, and what can be done with the chosen links appears once there are any.
+const picks = [...document.querySelectorAll(".pick input[name]")], pickAll = document.getElementById("pick-all");
+const chosen = document.getElementById("chosen");
+
+function showChosen() {
+  const count = picks.filter((box) => box.checked).length;
+  pickAll.checked = count === picks.length;
+  pickAll.indeterminate = count > 0 && !pickAll.checked;
+  if (!chosen) return;
+  const all = chosen.elements.all?.checked;
+  chosen.classList.toggle("none", count === 0 && !all);
+  document.getElementById("chosen-count").textContent = all ? "All selected" : `${count} selected`;
+}
+
+if (pickAll) {
+  pickAll.hidden = false;
+  chosen?.classList.add("floats");
+  pickAll.addEventListener("change", () => {
+    for (const box of picks) box.checked = pickAll.checked;
+  });
+  document.addEventListener("change", showChosen);
+  addEventListener("pageshow", showChosen); // Back restores the boxes
+  showChosen();
+}
+
+// Forms are sent once, however often the button is pressed, which says that it waits.
+function sendOnce(form) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "yes";
+    if (came.has(form)) stored("sent", draftHere);
+    keepPlace(event.submitter);
+    event.submitter?.setAttribute("aria-busy", "true");
+    setTimeout(release, 5000, form);
+  });
+}
+
+function release(form) {
+  delete form.dataset.sent;
+  for (const button of form.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
+}
+for (const form of document.querySelectorAll("form[method=post]")) watchForm(form);
+addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  for (const form of document.querySelectorAll("form[data-sent]")) release(form);
+  for (const form of came.keys()) if (!stored(draftHere)) came.set(form, draftOf(form)); // it was sent and taken
+});

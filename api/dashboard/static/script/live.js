@@ -1,0 +1,182 @@
+// Charts: the numbers of a bar are shown when it is tapped or pointed at, or chosen by the arrow keys as on a slider.
+function readCharts(at) {
+  for (const plot of document.querySelectorAll(".chart-plot:not([tabindex])")) {
+    const bars = plot.querySelectorAll(".chart-bar"), value = plot.closest(".chart").querySelector(".chart-value");
+    if (bars.length === 0) continue;
+    const choose = (at) => {
+      plot.querySelector(".chosen")?.classList.remove("chosen");
+      bars[at].classList.add("chosen");
+      value.textContent = bars[at].querySelector("title").textContent;
+      plot.setAttribute("aria-valuenow", at);
+      plot.setAttribute("aria-valuetext", value.textContent);
+    };
+    const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -7, PageUp: 7, Home: -bars.length, End: bars.length };
+    const last = bars.length - 1, chosen = () => Number(plot.getAttribute("aria-valuenow"));
+    for (const [name, text] of [["role", "slider"], ["tabindex", "0"], ["aria-valuemin", "0"], ["aria-valuemax", last], ["aria-valuenow", last],
+      ["aria-valuetext", bars[last].querySelector("title").textContent]]) plot.setAttribute(name, text);
+    value.hidden = false;
+    if (at) choose(Math.min(at, last));
+    plot.addEventListener("focus", () => choose(chosen()));
+    plot.addEventListener("keydown", (event) => {
+      if (!(event.key in moves)) return;
+      event.preventDefault();
+      choose(Math.max(0, Math.min(last, chosen() + moves[event.key])));
+    });
+    for (const kind of ["pointerover", "pointerdown"]) plot.addEventListener(kind, (event) => {
+      const at = [...bars].indexOf(event.target.closest(".chart-bar"));
+      if (at >= 0) choose(at);
+    });
+  }
+}
+readCharts();
+
+// Live: the parts of a page that count are fetched again while somebody can see them: when a stream says that clicks have been counted,
+// at most as often as the page says, and without the stream as often as that. A part is an element with an ID and data-part; what is open
+// in it stays open, and the focus where it is. A page that is not up to date says so. Errors make the polls slower, the end of the session
+// stops them, and the reader may pause them.
+const live = document.querySelector("[data-live]");
+const parts = new Map();
+const every = Number(live?.dataset.every), calm = 5000, slowest = 30000, patience = 5000;
+let tag = live?.dataset.tag, pause = every, failures = 0, current = Date.now(), timer, polling = false, over = false, paused = false;
+let stream, news = false, asked = Date.now(), deaf = 0; // deaf: no stream until then
+
+// listen opens the stream. A page that nobody sees has none: browsers have few connections for all pages of a service.
+function listen() {
+  const link = live.dataset.stream; // "": all links
+  if (stream || link === undefined || Date.now() < deaf) return;
+  const end = () => {
+    deafen();
+    deaf = Date.now() + slowest;
+  };
+  stream = new EventSource(`/dashboard/live${link && `?link=${link}`}`);
+  for (const [type, before] of [["counts", () => {}], ["error", end]]) stream.addEventListener(type, () => {
+    before();
+    news = true;
+    if (!polling && failures === 0) schedule();
+  });
+}
+
+function deafen() {
+  stream?.close();
+  stream = undefined;
+}
+
+function take(html) {
+  for (const fresh of new DOMParser().parseFromString(html, "text/html").querySelectorAll("[data-part]")) {
+    if ("done" in fresh.dataset) { // nothing changes any more, and the whole page has what there is to do
+      over = true;
+      location.reload();
+      return;
+    }
+    const old = document.getElementById(fresh.id);
+    if (!old || parts.get(fresh.id) === fresh.innerHTML) continue;
+    parts.set(fresh.id, fresh.innerHTML);
+    const open = [...old.querySelectorAll("details[open]")].map((details) => details.id);
+    const scrolled = old.querySelector(".chart-scroll")?.scrollTop;
+    const focused = old.contains(document.activeElement) && document.activeElement;
+    const chosen = old.querySelector(".chosen")?.closest(".chart-plot").getAttribute("aria-valuenow");
+    old.innerHTML = fresh.innerHTML;
+    readCharts(chosen);
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    if (scrolled) old.querySelector(".chart-scroll").scrollTop = scrolled;
+    if (focused) [...old.querySelectorAll(focused.localName)].find((element) => element.getAttribute("class") === focused.getAttribute("class") &&
+      element.getAttribute("href") === focused.getAttribute("href"))?.focus({ preventScroll: true });
+  }
+  showTimes();
+  showDates();
+}
+
+// tellAge says why the page is not up to date; "" if it is. path leads to where the reader can change that.
+function tellAge(why, label, path) {
+  const place = document.getElementById("age");
+  document.documentElement.classList.toggle("stale", why !== "");
+  if (place.dataset.why === why) return;
+  place.dataset.why = why;
+  place.replaceChildren();
+  if (!why) return;
+  const message = document.createElement("p");
+  message.className = "alert warn";
+  message.textContent = `${why} The numbers are those of ${new Date(current).toLocaleTimeString()}. `;
+  if (path) {
+    const link = document.createElement("a");
+    link.href = path;
+    link.textContent = label;
+    message.append(link);
+  }
+  place.append(message);
+}
+
+async function refresh() {
+  polling = true;
+  news = false;
+  asked = Date.now();
+  try {
+    const answer = await fetch(live.dataset.live,
+      { headers: { "If-None-Match": tag }, redirect: "manual", signal: AbortSignal.timeout(patience) });
+    if (answer.type === "opaqueredirect" || answer.status === 403) {
+      over = true;
+      tellAge("Your session has ended.", "Sign in again", location.href);
+    } else if (answer.status === 404) {
+      over = true;
+      tellAge("This link does not exist any more.", "See all links", "/dashboard/links");
+    } else {
+      if (answer.status !== 304) { // which says that nothing has changed
+        if (!answer.ok) throw new Error(answer.statusText);
+        take(await answer.text());
+        tag = answer.headers.get("ETag");
+      }
+      pause = every;
+      failures = 0;
+      current = Date.now();
+      if (!paused) tellAge("");
+    }
+  } catch {
+    if (document.hidden) return; // browsers may stop requests of pages that nobody sees
+    pause = Math.min(1000 * 2 ** failures, slowest);
+    if (++failures > 1 || Date.now() - current > every + patience) tellAge("The service does not answer.", "Load the page again", location.href);
+  } finally {
+    polling = false;
+    schedule();
+  }
+}
+
+function schedule() {
+  clearTimeout(timer);
+  if (over || paused || document.hidden) {
+    deafen();
+    return;
+  }
+  listen();
+  let wait = pause;
+  if (failures === 0 && news) wait = Math.max(0, asked + every - Date.now());
+  else if (failures === 0 && stream) wait = Math.max(every, calm);
+  timer = setTimeout(refresh, wait);
+}
+
+// refreshNow asks at once when the reader comes back or goes on, or the network does.
+function refreshNow() {
+  if (over || polling || paused || document.hidden) {
+    if (!polling) schedule();
+    return;
+  }
+  clearTimeout(timer);
+  refresh();
+}
+
+if (live) {
+  document.addEventListener("visibilitychange", refreshNow);
+  addEventListener("online", refreshNow);
+  const button = document.createElement("button");
+  button.className = "link";
+  button.type = "button";
+  button.textContent = "Pause updates";
+  const head = document.querySelector(".page-head");
+  (document.querySelector(".list-count, .link-head:not(.card) .actions, .page-head .actions") ?? head).append(button);
+  button.addEventListener("click", () => {
+    paused = !paused;
+    button.textContent = paused ? "Resume updates" : "Pause updates";
+    tellAge(paused ? "Updates are paused." : "");
+    refreshNow();
+  });
+  schedule();
+}
