@@ -17,21 +17,25 @@ func openClicks(t testing.TB, dsn string) *clickhouse.ClickStore {
 	return clicks
 }
 
+// opens returns an Open of stores in new databases.
+func opens(database func(testing.TB) string) storetest.Open[storetest.ClickStores] {
+	return func(t *testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
+		dsn := database(t)
+		clicks := openClicks(t, dsn)
+		return clicks, func() storetest.ClickStores {
+			testkit.Must(t, clicks.Close())
+			return openClicks(t, dsn)
+		}
+	}
+}
+
 func TestClickStore(t *testing.T) {
 	t.Parallel()
-	for protocol, database := range map[string]func(testing.TB) string{
-		"native protocol": engines.ClickHouse, "HTTP": engines.ClickHouseHTTP,
-	} {
-		t.Run(protocol, func(t *testing.T) {
-			t.Parallel()
-			storetest.TestClickStore(t, func(t *testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
-				dsn := database(t)
-				clicks := openClicks(t, dsn)
-				return clicks, func() storetest.ClickStores {
-					testkit.Must(t, clicks.Close())
-					return openClicks(t, dsn)
-				}
-			})
-		})
-	}
+	storetest.TestClickStore(t, opens(engines.ClickHouse))
+}
+
+// By HTTP, inserts, errors, cancelled calls and results take another way. The statements are the same.
+func TestCountingByHTTP(t *testing.T) {
+	t.Parallel()
+	storetest.TestCounting(t, opens(engines.ClickHouseHTTP))
 }

@@ -151,8 +151,8 @@ func namesTopOfPeople(t *testing.T, store ClickStores) {
 			set(&bots[i], "AA")
 		}
 		model.insert(t, store, partition, append(rank(5+partition, set), bots...)...)
-		model.check(t, store)
 	}
+	model.check(t, store)
 	report, err := store.Report(t.Context(), Days(1, []int64{1}, epoch, 1))
 	testkit.Must(t, err)
 	testkit.Equal(t, "referrers", report.Names[schema.ByReferrer], []schema.NameCount{
@@ -212,9 +212,9 @@ func sumsOverLinks(t *testing.T, store ClickStores) {
 			clicks = append(clicks, some...)
 		}
 		model.insert(t, store, partition, clicks...)
-		model.check(t, store)
-		model.checkReports(t, store, epoch.AddDate(0, 0, 2))
 	}
+	model.check(t, store)
+	model.checkReports(t, store, epoch.AddDate(0, 0, 2))
 }
 
 func namesTopLinks(t *testing.T, store ClickStores) {

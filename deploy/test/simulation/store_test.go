@@ -254,9 +254,9 @@ func top[K cmp.Ordered](counts map[K]int64, limit int) []K {
 func TestModelStore(t *testing.T) {
 	for name, lowPosition := range map[string]bool{"highest position": false, "lowest position": true} {
 		t.Run(name, func(t *testing.T) {
-			storetest.TestCounting(t, func(*testing.T) (schema.ClickStore, func() schema.ClickStore) {
+			storetest.TestCounting(t, func(*testing.T) (*store, func() *store) {
 				s := &store{lowPosition: lowPosition}
-				return s, func() schema.ClickStore { return s }
+				return s, func() *store { return s }
 			})
 		})
 	}
