@@ -39,11 +39,10 @@ func (b *linkBatch) insertArgs(places []int) []any {
 	if n > 0 {
 		createdAt = b.links[places[0]].CreatedAt
 	}
-	hashes, urls := make([]string, n), make([]string, n)
-	domains, active, times := column[int64]{rows: n}, column[bool]{rows: n}, column[*time.Time]{rows: n}
-	titles, tags, expiries := column[string]{rows: n}, column[string]{rows: n}, column[*time.Time]{rows: n}
-	expiredURLs, forward, takenDown := column[string]{rows: n}, column[bool]{rows: n}, column[bool]{rows: n}
-	remade, extensions, passwords := column[bool]{rows: n}, column[string]{rows: n}, column[string]{rows: n}
+	hashes, urls, texts := make([]string, n), make([]string, n), column[string]{rows: n}
+	domains, times, expiries := column[int64]{rows: n}, column[*time.Time]{rows: n}, column[*time.Time]{rows: n}
+	active, forward, takenDown, remade := column[bool]{rows: n}, column[bool]{rows: n}, column[bool]{rows: n}, column[bool]{rows: n}
+	titles, tags, expiredURLs, extensions, passwords := texts, texts, texts, texts, texts
 	for i, place := range order {
 		link := &b.links[places[place-1]]
 		hashes[i], urls[i] = link.Hash, link.URL
