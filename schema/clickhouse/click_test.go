@@ -34,8 +34,9 @@ func TestClickStore(t *testing.T) {
 	storetest.TestClickStore(t, opens(engines.ClickHouse))
 }
 
-// By HTTP, inserts, errors, cancelled calls and results take another way. The statements are the same.
-func TestCountingByHTTP(t *testing.T) {
+// By HTTP, inserts, arguments, errors, cancelled calls and results take another way. The statements are the same.
+func TestClickStoreByHTTP(t *testing.T) {
 	t.Parallel()
 	storetest.TestCounting(t, opens(engines.ClickHouseHTTP))
+	storetest.TestReportQueries(t, opens(engines.ClickHouseHTTP))
 }

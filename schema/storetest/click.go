@@ -26,7 +26,7 @@ func TestClickStore(t *testing.T, open Open[ClickStores]) {
 	t.Run("names", func(t *testing.T) { run(t, open, nameBehaviours) })
 	t.Run("stats", func(t *testing.T) { run(t, open, statsBehaviours) })
 	t.Run("reports", func(t *testing.T) { run(t, open, reportBehaviours) })
-	t.Run("queries of reports", func(t *testing.T) { run(t, open, reportQueryBehaviours) })
+	t.Run("queries of reports", func(t *testing.T) { TestReportQueries(t, open) })
 	t.Run("visitors", func(t *testing.T) { run(t, open, visitorBehaviours) })
 	t.Run("the names of referrers stay bounded after reopening", func(t *testing.T) { boundsReferrersAgain(t, open) })
 }
