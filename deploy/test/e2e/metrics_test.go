@@ -32,9 +32,6 @@ var losses = map[string][]string{
 		counterEpochs},
 }
 
-// lostClicks are those losses whose unit is a click.
-var lostClicks = []string{counterDropped, counterMissing}
-
 // backlogs are the metrics of clicks that a service has yet to deliver.
 var backlogs = map[string][]string{"edge": {gaugePending}, "ingest": {gaugeLag}}
 
