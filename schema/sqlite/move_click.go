@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"time"
 
 	"linkstream/schema"
@@ -81,13 +80,7 @@ func readLog(ctx context.Context, db *sql.DB) (map[ownerDay]visitorSet, error) {
 		visits = appendOwned(visits, log)
 		return err
 	})
-	slices.SortFunc(visits, compareVisits)
-	sets := map[ownerDay]visitorSet{}
-	for len(visits) > 0 {
-		of := visits[0].ownerDay
-		sets[of], visits = takeSet(visits)
-	}
-	return sets, err
+	return visitorSets(visits), err
 }
 
 func exportSet(of ownerDay, set visitorSet, each func(schema.CountedVisitor) error) error {

@@ -155,3 +155,14 @@ func takeSet(visits []visit) (visitorSet, []visit) {
 	}
 	return set.thin(), visits
 }
+
+// visitorSets returns the sets of visits, which it sorts.
+func visitorSets(visits []visit) map[ownerDay]visitorSet {
+	slices.SortFunc(visits, compareVisits)
+	sets := map[ownerDay]visitorSet{}
+	for len(visits) > 0 {
+		of := visits[0].ownerDay
+		sets[of], visits = takeSet(visits)
+	}
+	return sets
+}

@@ -50,7 +50,7 @@ func (r *reportReader) readVisitors() error {
 			return err
 		}
 		for day := first; day < end; day++ {
-			days[day-first].add(logged[day])
+			days[day-first].add(logged[ownerDay{0, day}])
 			r.countVisitors(day, days[day-first].all())
 		}
 	}
@@ -59,8 +59,8 @@ func (r *reportReader) readVisitors() error {
 
 const utcDay = 24 * time.Hour
 
-// loggedVisitors returns the visitors of owners in the log, by day.
-func (r *reportReader) loggedVisitors(owners []int64, first, after int64) (map[int64]visitorSet, error) {
+// loggedVisitors returns the visitors of owners in the log, united as those of owner 0.
+func (r *reportReader) loggedVisitors(owners []int64, first, after int64) (map[ownerDay]visitorSet, error) {
 	wanted := make(map[int64]bool, len(owners))
 	for _, owner := range owners {
 		wanted[owner] = true
@@ -81,13 +81,7 @@ func (r *reportReader) loggedVisitors(owners []int64, first, after int64) (map[i
 		}
 		return err
 	})
-	slices.SortFunc(visits, compareVisits)
-	sets := map[int64]visitorSet{}
-	for len(visits) > 0 {
-		day := visits[0].day
-		sets[day], visits = takeSet(visits)
-	}
-	return sets, err
+	return visitorSets(visits), err
 }
 
 // visitorUnion is the union of sets, in a few sets of which each is larger than the next.
