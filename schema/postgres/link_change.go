@@ -138,8 +138,10 @@ func (s *Store) RestoreLink(
 	ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time,
 ) (schema.Link, error) {
 	link, err := s.oneLink(ctx, restoreLink, accountID, hash, domainID, deletedAfter, at, schema.OrdinalBlock)
-	if errors.Is(err, pgx.ErrNoRows) && s.pool.QueryRow(ctx, linkRemade, accountID, hash, domainID).Scan(new(int)) == nil {
-		err = schema.Errorf(schema.CodeConflict, "the link was made anew")
+	if errors.Is(err, pgx.ErrNoRows) {
+		if err = s.pool.QueryRow(ctx, linkRemade, accountID, hash, domainID).Scan(new(int)); err == nil {
+			err = schema.Errorf(schema.CodeConflict, "the link was made anew")
+		}
 	}
 	return link, wrap(err, "restore link %q of account %d", hash, accountID)
 }

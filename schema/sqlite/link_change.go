@@ -97,8 +97,10 @@ func (s *Store) RestoreLink(
 		var id, ordinal int64
 		row := tx.QueryRowContext(ctx, restoreLink, accountID, hash, domainID, unixMillis{&deletedAfter}, unixMillis{&at})
 		err := row.Scan(&id, &ordinal)
-		if errors.Is(err, sql.ErrNoRows) && tx.QueryRowContext(ctx, linkRemade, accountID, hash, domainID).Scan(new(int)) == nil {
-			return schema.Errorf(schema.CodeConflict, "the link was made anew")
+		if errors.Is(err, sql.ErrNoRows) {
+			if err = tx.QueryRowContext(ctx, linkRemade, accountID, hash, domainID).Scan(new(int)); err == nil {
+				return schema.Errorf(schema.CodeConflict, "the link was made anew")
+			}
 		}
 		if err != nil {
 			return err
