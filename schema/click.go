@@ -99,6 +99,56 @@ func (b *ClickBatch) Last() CountedRecord {
 	return CountedRecord{Offset: b.Offset[last], Lane: b.Lane[last], Seq: b.Seq[last]}
 }
 
+// Dimension is a property of clicks by which a report breaks them down.
+type Dimension string
+
+// The dimensions. Device has the values of type Device.
+const (
+	ByDevice   Dimension = "device"
+	ByBrowser  Dimension = "browser"
+	ByOS       Dimension = "os"
+	ByLanguage Dimension = "language"
+	ByReferrer Dimension = "referrer"
+	ByCountry  Dimension = "country"
+	ByRoute    Dimension = "route"
+	ByCampaign Dimension = "campaign"
+)
+
+// dimensions has the dimensions and their columns, in the order in which reports show them. Stores, reports and pages iterate over it.
+// Stores keep the order of those that they store alike: a new dimension comes after them.
+var dimensions = []struct {
+	by     Dimension
+	column func(*ClickBatch) *[]string
+}{
+	{ByDevice, func(b *ClickBatch) *[]string { return &b.Device }},
+	{ByBrowser, func(b *ClickBatch) *[]string { return &b.Browser }},
+	{ByOS, func(b *ClickBatch) *[]string { return &b.OS }},
+	{ByLanguage, func(b *ClickBatch) *[]string { return &b.Language }},
+	{ByReferrer, func(b *ClickBatch) *[]string { return &b.Referrer }},
+	{ByCountry, func(b *ClickBatch) *[]string { return &b.Country }},
+	{ByRoute, func(b *ClickBatch) *[]string { return &b.Route }},
+	{ByCampaign, func(b *ClickBatch) *[]string { return &b.Campaign }},
+}
+
+// Dimensions returns all dimensions, in the order in which reports show them.
+func Dimensions() []Dimension {
+	all := make([]Dimension, len(dimensions))
+	for i, d := range dimensions {
+		all[i] = d.by
+	}
+	return all
+}
+
+// Names returns the column of a dimension: element i is of click i.
+func (b *ClickBatch) Names(by Dimension) *[]string {
+	for _, d := range dimensions {
+		if d.by == by {
+			return d.column(b)
+		}
+	}
+	panic("no dimension " + by)
+}
+
 // Reset empties the batch, which begins at an offset of epoch 0, and keeps its memory.
 func (b *ClickBatch) Reset(partition int, base int64) {
 	b.Partition, b.Base, b.Next, b.Time = partition, base, base, time.Time{}

@@ -8,10 +8,25 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"linkstream/schema"
 )
+
+// byteFields are the fields of a click that hold what a client has sent, as click.proto names them.
+var byteFields = []struct {
+	name  protoreflect.Name
+	limit int
+	of    func(*schema.Click) *[]byte
+}{
+	{"user_agent", schema.MaxUserAgentLen, func(c *schema.Click) *[]byte { return &c.UserAgent }},
+	{"referrer", schema.MaxReferrerLen, func(c *schema.Click) *[]byte { return &c.Referrer }},
+	{"network", schema.MaxNetworkLen, func(c *schema.Click) *[]byte { return &c.Network }},
+	{"language", schema.MaxLanguageLen, func(c *schema.Click) *[]byte { return &c.Language }},
+	{"route", schema.MaxRouteLen, func(c *schema.Click) *[]byte { return &c.Route }},
+	{"campaign", schema.MaxCampaignLen, func(c *schema.Click) *[]byte { return &c.Campaign }},
+}
 
 // sampleClick has a value in every field.
 func sampleClick() schema.Click {
@@ -41,12 +56,9 @@ func largestClick() schema.Click {
 		AccountID: -1,
 		ClickedAt: time.UnixMilli(-1),
 	}
-	click.UserAgent = bytes.Repeat([]byte("u"), 2*schema.MaxUserAgentLen)
-	click.Referrer = bytes.Repeat([]byte("r"), 2*schema.MaxReferrerLen)
-	click.Network = bytes.Repeat([]byte("n"), 2*schema.MaxNetworkLen)
-	click.Language = bytes.Repeat([]byte("l"), 2*schema.MaxLanguageLen)
-	click.Route = bytes.Repeat([]byte("a"), 2*schema.MaxRouteLen)
-	click.Campaign = bytes.Repeat([]byte("a"), 2*schema.MaxCampaignLen)
+	for _, f := range byteFields {
+		*f.of(&click) = bytes.Repeat([]byte("a"), 2*f.limit)
+	}
 	click.Limited, click.Visitor = true, math.MaxUint64
 	return click
 }
@@ -94,12 +106,10 @@ func TestAppendClick(t *testing.T) {
 
 // withinLimits returns the click as AppendClick truncates it.
 func withinLimits(c schema.Click) schema.Click {
-	c.UserAgent = c.UserAgent[:min(len(c.UserAgent), schema.MaxUserAgentLen)]
-	c.Referrer = c.Referrer[:min(len(c.Referrer), schema.MaxReferrerLen)]
-	c.Network = c.Network[:min(len(c.Network), schema.MaxNetworkLen)]
-	c.Language = c.Language[:min(len(c.Language), schema.MaxLanguageLen)]
-	c.Route = c.Route[:min(len(c.Route), schema.MaxRouteLen)]
-	c.Campaign = c.Campaign[:min(len(c.Campaign), schema.MaxCampaignLen)]
+	for _, f := range byteFields {
+		v := f.of(&c)
+		*v = (*v)[:min(len(*v), f.limit)]
+	}
 	return c
 }
 

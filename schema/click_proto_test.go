@@ -62,10 +62,7 @@ func compileClick(tb testing.TB) protoreflect.MessageDescriptor {
 
 // drawClick returns a click whose byte fields are within their limits.
 func drawClick(t *rapid.T) schema.Click {
-	bytesTo := func(limit int, label string) []byte {
-		return rapid.SliceOfN(rapid.Byte(), 0, limit).Draw(t, label)
-	}
-	return withinLimits(schema.Click{
+	click := schema.Click{
 		Lane: schema.Lane{
 			Incarnation: schema.Incarnation(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "incarnation")),
 			Number:      rapid.Uint32().Draw(t, "lane"),
@@ -74,15 +71,13 @@ func drawClick(t *rapid.T) schema.Click {
 		LinkID:    rapid.Int64().Draw(t, "link"),
 		AccountID: rapid.Int64().Draw(t, "account"),
 		ClickedAt: time.UnixMilli(rapid.Int64().Draw(t, "ms")).UTC(),
-		UserAgent: bytesTo(schema.MaxUserAgentLen, "agent"),
-		Referrer:  bytesTo(schema.MaxReferrerLen, "referrer"),
-		Network:   bytesTo(schema.MaxNetworkLen, "network"),
-		Language:  bytesTo(schema.MaxLanguageLen, "language"),
-		Route:     bytesTo(schema.MaxRouteLen, "route"),
 		Limited:   rapid.Bool().Draw(t, "limited"),
-		Campaign:  bytesTo(schema.MaxCampaignLen, "campaign"),
 		Visitor:   rapid.Uint64().Draw(t, "visitor"),
-	})
+	}
+	for _, f := range byteFields {
+		*f.of(&click) = rapid.SliceOfN(rapid.Byte(), 0, f.limit).Draw(t, string(f.name))
+	}
+	return click
 }
 
 func messageOf(typ protoreflect.MessageDescriptor, c *schema.Click) *dynamicpb.Message {
@@ -96,14 +91,11 @@ func messageOf(typ protoreflect.MessageDescriptor, c *schema.Click) *dynamicpb.M
 	set("link_id", c.LinkID)
 	set("account_id", c.AccountID)
 	set("clicked_at_ms", c.ClickedAt.UnixMilli())
-	set("user_agent", c.UserAgent)
-	set("referrer", c.Referrer)
-	set("network", c.Network)
-	set("language", c.Language)
-	set("route", c.Route)
 	set("limited", c.Limited)
-	set("campaign", c.Campaign)
 	set("visitor", c.Visitor)
+	for _, f := range byteFields {
+		set(f.name, *f.of(c))
+	}
 	return msg
 }
 
@@ -118,14 +110,11 @@ func clickOf(msg *dynamicpb.Message) schema.Click {
 		LinkID:    get("link_id").Int(),
 		AccountID: get("account_id").Int(),
 		ClickedAt: time.UnixMilli(get("clicked_at_ms").Int()).UTC(),
-		UserAgent: get("user_agent").Bytes(),
-		Referrer:  get("referrer").Bytes(),
-		Network:   get("network").Bytes(),
-		Language:  get("language").Bytes(),
-		Route:     get("route").Bytes(),
 		Limited:   get("limited").Bool(),
-		Campaign:  get("campaign").Bytes(),
 		Visitor:   get("visitor").Uint(),
+	}
+	for _, f := range byteFields {
+		*f.of(&click) = get(f.name).Bytes()
 	}
 	if b := get("incarnation").Bytes(); len(b) == len(click.Lane.Incarnation) {
 		click.Lane.Incarnation = schema.Incarnation(b)
@@ -139,11 +128,11 @@ func sameClick(t interface {
 	Fatalf(format string, args ...any)
 }, got, want schema.Click) {
 	t.Helper()
-	same := got.Lane == want.Lane && got.Seq == want.Seq && got.LinkID == want.LinkID &&
-		got.AccountID == want.AccountID && got.ClickedAt.Equal(want.ClickedAt) && bytes.Equal(got.UserAgent, want.UserAgent) &&
-		bytes.Equal(got.Referrer, want.Referrer) && bytes.Equal(got.Network, want.Network) &&
-		bytes.Equal(got.Language, want.Language) && bytes.Equal(got.Route, want.Route) && got.Limited == want.Limited &&
-		bytes.Equal(got.Campaign, want.Campaign) && got.Visitor == want.Visitor
+	same := got.Lane == want.Lane && got.Seq == want.Seq && got.LinkID == want.LinkID && got.AccountID == want.AccountID &&
+		got.ClickedAt.Equal(want.ClickedAt) && got.Limited == want.Limited && got.Visitor == want.Visitor
+	for _, f := range byteFields {
+		same = same && bytes.Equal(*f.of(&got), *f.of(&want))
+	}
 	if !same {
 		t.Fatalf("clicks differ:\n got %+v\nwant %+v", got, want)
 	}

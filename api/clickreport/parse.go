@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"linkstream/schema"
 )
@@ -58,29 +56,6 @@ func Parse(value func(field string) (string, bool), now time.Time) (r Request, p
 		}
 	}
 	return r, p.problems
-}
-
-// problemOfName says why no click can have a name; "" if one may. Names of browsers and systems are those of releases.
-func problemOfName(by schema.Dimension, name string) string {
-	devices := []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other}
-	switch {
-	case len(name) > maxNameLen || !utf8.ValidString(name):
-		return fmt.Sprintf("The name must be valid UTF-8 of at most %d bytes.", maxNameLen)
-	case by == schema.ByDevice && !slices.Contains(devices, schema.Device(name)):
-		return "The device must be desktop, mobile, tablet, bot or other."
-	case by == schema.ByCountry && name != "" && !(len(name) == 2 && isCode(name, 'A', 'Z')):
-		return "The country must be a code of two uppercase letters (ISO 3166-1), such as DE, or empty for those that are not known."
-	case by == schema.ByLanguage && name != "" && name != schema.OtherName && !(len(name) <= 3 && isCode(name, 'a', 'z')):
-		return "The language must be a code of two or three lowercase letters (ISO 639), such as de, or Other, or empty for none."
-	case by == schema.ByRoute && name != "" && name != schema.OtherName && !schema.ValidTag(name):
-		return "The route must be the name of a rule or variant, or empty for the long URL."
-	}
-	return ""
-}
-
-// isCode reports whether a name has only letters from first to last.
-func isCode(name string, first, last rune) bool {
-	return !strings.ContainsFunc(name, func(r rune) bool { return r < first || r > last })
 }
 
 type parser struct {

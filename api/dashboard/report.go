@@ -111,27 +111,11 @@ type clickReport struct {
 	Ever     int64 // all clicks of the link
 }
 
-// dimensionTitles are the headings of the dimensions.
-var dimensionTitles = map[schema.Dimension]string{schema.ByDevice: "Devices", schema.ByBrowser: "Browsers",
-	schema.ByOS: "Operating systems", schema.ByLanguage: "Languages", schema.ByReferrer: "Referrers", schema.ByCountry: "Countries",
-	schema.ByRoute: "Routes", schema.ByCampaign: "Campaigns"}
-
-// dimensionNames are what filters call the dimensions.
-var dimensionNames = map[schema.Dimension]string{schema.ByDevice: "Device", schema.ByBrowser: "Browser", schema.ByOS: "Operating system",
-	schema.ByLanguage: "Language", schema.ByReferrer: "Referrer", schema.ByCountry: "Country", schema.ByRoute: "Route",
-	schema.ByCampaign: "Campaign"}
-
 // nameOf returns a name of a dimension as people call it.
 func nameOf(by schema.Dimension, name string) string {
 	switch {
-	case name == "" && by == schema.ByReferrer:
-		return "Direct or unknown"
-	case name == "" && by == schema.ByRoute:
-		return "Long URL"
-	case name == "" && by == schema.ByCampaign:
-		return "None"
 	case name == "":
-		return "Unknown"
+		return cmp.Or(clickreport.WordsOf(by).None, "Unknown")
 	case by == schema.ByDevice:
 		return strings.ToUpper(name[:1]) + name[1:]
 	case by == schema.ByCountry:
@@ -205,7 +189,7 @@ func (p *reportPage) ask(c *call) (asked clickreport.Request, some []int64, inva
 			return zone, true
 		}
 		value := c.query(field)
-		_, filter := dimensionTitles[schema.Dimension(field)]
+		filter := slices.Contains(schema.Dimensions(), schema.Dimension(field))
 		return value, args.Has(field) && (filter || value != "") // an empty field of the form is one that was left out
 	}
 	p.Form.ByYear = c.query(fieldCompare) == compareYear
@@ -300,7 +284,7 @@ func (p *reportPage) fill(c *call, asked clickreport.Request) {
 		if value, is := asked.Filter[by]; is {
 			without := maps.Clone(asked.Filter)
 			delete(without, by)
-			p.Filters = append(p.Filters, reportFilter{Field: string(by), Value: value, Title: dimensionNames[by],
+			p.Filters = append(p.Filters, reportFilter{Field: string(by), Value: value, Title: clickreport.WordsOf(by).Name,
 				Name: nameOf(by, value), Without: p.path(asked, without) + "#report"})
 		}
 	}
@@ -388,7 +372,7 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		report.Nothing = page.nothing(some)
 	}
 	for _, by := range schema.Dimensions() {
-		if _, filtered := asked.Filter[by]; !filtered && (by == schema.ByRoute || by == schema.ByCampaign) && !isNamed(got.Names[by]) {
+		if _, filtered := asked.Filter[by]; !filtered && clickreport.WordsOf(by).Rare && !isNamed(got.Names[by]) {
 			continue // most links have neither rules nor variants nor UTM parameters
 		}
 		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals.Period))
@@ -452,14 +436,15 @@ func pointsOf(series []clickreport.Point, interval clickreport.Interval) []dayCl
 
 // ranking lists the names of a dimension. Each leads to the report of the clicks that have it. Bots are the last of the devices.
 func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, names []schema.NameCount, all schema.Period) ranking {
+	title := clickreport.WordsOf(by).Title
 	if by == schema.ByDevice {
 		names = slices.DeleteFunc(slices.Clone(names), func(n schema.NameCount) bool { return n.Name == string(schema.Bot) })
 	}
 	if by == schema.ByCountry && len(names) == 1 && names[0].Name == "" {
-		return ranking{Title: dimensionTitles[by], Hint: "The countries of these clicks are not known. They are known for clicks from public " +
+		return ranking{Title: title, Hint: "The countries of these clicks are not known. They are known for clicks from public " +
 			"addresses that were counted while this service had a database of countries."}
 	}
-	r := newRanking(dimensionTitles[by], names, all.People, func(name string) string { return nameOf(by, name) })
+	r := newRanking(title, names, all.People, func(name string) string { return nameOf(by, name) })
 	if p.Share == nil {
 		r.File = p.pathOf(p.file(), asked, nil, clickreport.MaxTop) + "&list=" + string(by)
 	}

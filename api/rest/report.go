@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -22,19 +24,26 @@ type reportBody struct {
 	Totals       totals               `json:"totals"`
 	Previous     totals               `json:"previous"`
 	Series       []reportPoint        `json:"series"`
-	Devices      []nameClicks         `json:"devices"`
-	Browsers     []nameClicks         `json:"browsers"`
-	OS           []nameClicks         `json:"os"`
-	Languages    []nameClicks         `json:"languages"`
-	Referrers    []nameClicks         `json:"referrers"`
-	Countries    []nameClicks         `json:"countries"`
-	Routes       []nameClicks         `json:"routes"`
-	Campaigns    []nameClicks         `json:"campaigns"`
+	Links        []linkClicks         `json:"links,omitzero"` // of an account
+	names        map[schema.Dimension][]schema.NameCount
 }
 
-type accountReportBody struct {
-	reportBody
-	Links []linkClicks `json:"links"`
+// MarshalJSON adds a list of names for each dimension to the other fields.
+func (b reportBody) MarshalJSON() ([]byte, error) {
+	type fields reportBody
+	var text bytes.Buffer
+	err := encode(&text, fields(b))
+	for _, by := range schema.Dimensions() {
+		names := make([]nameClicks, len(b.names[by]))
+		for i, name := range b.names[by] {
+			names[i] = nameClicks{name.Name, name.Total}
+		}
+		text.Truncate(bytes.LastIndexByte(text.Bytes(), '}'))
+		fmt.Fprintf(&text, ",%q:", clickreport.WordsOf(by).List)
+		err = errors.Join(err, encode(&text, names))
+		text.WriteByte('}')
+	}
+	return text.Bytes(), err
 }
 
 type totals struct {
@@ -98,11 +107,11 @@ func (a *API) accountReport(c *call) error {
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
-	links, err := a.linkClicks(c, result.Links)
-	if err != nil {
+	body := a.reportBody(c, asked, result)
+	if body.Links, err = a.linkClicks(c, result.Links); err != nil {
 		return err
 	}
-	return answer(c.http, fasthttp.StatusOK, accountReportBody{a.reportBody(c, asked, result), links})
+	return answer(c.http, fasthttp.StatusOK, body)
 }
 
 // reportLinks returns the links that a query names by tag and domain, nil if it names none, and the problems of its fields.
@@ -145,11 +154,7 @@ func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.
 	body := reportBody{
 		Success: true, From: asked.From.Format(time.DateOnly), To: asked.To.Format(time.DateOnly), Zone: asked.Zone.String(),
 		Interval: asked.Interval, Totals: newTotals(result.Totals), Previous: newTotals(result.Previous),
-		Series:  make([]reportPoint, len(result.Series)),
-		Devices: newNames(result, schema.ByDevice), Browsers: newNames(result, schema.ByBrowser), OS: newNames(result, schema.ByOS),
-		Languages: newNames(result, schema.ByLanguage), Referrers: newNames(result, schema.ByReferrer),
-		Countries: newNames(result, schema.ByCountry), Routes: newNames(result, schema.ByRoute),
-		Campaigns: newNames(result, schema.ByCampaign),
+		Series: make([]reportPoint, len(result.Series)), names: result.Names,
 	}
 	for i, p := range result.Series {
 		body.Series[i] = reportPoint{p.At.Format(timeLayout), p.People, p.Bots, p.Visitors}
@@ -162,14 +167,6 @@ func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.
 }
 
 func newTotals(c clickreport.Count) totals { return totals{c.Total(), c.People, c.Bots, c.Visitors} }
-
-func newNames(result clickreport.Result, by schema.Dimension) []nameClicks {
-	names := make([]nameClicks, len(result.Names[by]))
-	for i, name := range result.Names[by] {
-		names[i] = nameClicks{name.Name, name.Total}
-	}
-	return names
-}
 
 // linkClicks names links that are counted. It leaves out deleted links.
 func (a *API) linkClicks(c *call, counts []schema.LinkCount) ([]linkClicks, error) {

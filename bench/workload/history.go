@@ -62,10 +62,7 @@ func (h *History) Append(b *schema.ClickBatch, clicks int, start time.Time, spac
 		b.Offset, b.Lane, b.Seq = append(b.Offset, n), append(b.Lane, schema.Lane{}), append(b.Seq, uint64(n)+1)
 		b.LinkID, b.AccountID = append(b.LinkID, h.FirstID+int64(link)), append(b.AccountID, h.AccountID)
 		b.ClickedAt = append(b.ClickedAt, start.Add(time.Duration(i)*spacing))
-		b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
-		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
-		b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
-		b.Route, b.Campaign = append(b.Route, source.Route), append(b.Campaign, source.Campaign)
+		source.AppendTo(b)
 		b.Visitor = append(b.Visitor, h.random.Uint64())
 		b.Next = n + 1
 	}

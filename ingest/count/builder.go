@@ -118,10 +118,7 @@ func (b *Builder) Add(c *schema.Click, r Record) {
 	to.Lane, to.Seq = append(to.Lane, c.Lane), append(to.Seq, c.Seq)
 	to.LinkID, to.AccountID = append(to.LinkID, c.LinkID), append(to.AccountID, c.AccountID)
 	to.ClickedAt = append(to.ClickedAt, c.ClickedAt)
-	to.Device, to.Browser = append(to.Device, source.Device), append(to.Browser, source.Browser)
-	to.Referrer, to.Country = append(to.Referrer, source.Referrer), append(to.Country, source.Country)
-	to.OS, to.Language = append(to.OS, source.OS), append(to.Language, source.Language)
-	to.Route, to.Campaign = append(to.Route, source.Route), append(to.Campaign, source.Campaign)
+	source.AppendTo(to)
 	visitor := c.Visitor
 	if source.Device == schema.Bot {
 		visitor = 0

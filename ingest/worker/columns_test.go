@@ -46,21 +46,20 @@ func TestBatchHasEveryColumn(t *testing.T) {
 		type row struct {
 			link, account int64
 			at            time.Time
-			device        schema.Device
-			browser       string
-			referrer      string
-			country       string
-			os, language  string
-			route         string
-			campaign      string
+			names         map[schema.Dimension]string
 			visitor       uint64 // none of bots
 		}
-		want := []row{{link, account, noon, schema.Bot, "curl", "news.example", "GB", "Linux", "de", "phones", "mail", 0},
-			{0, 0, noon, schema.Bot, "Other", "", "", "Other", "", "", "", 0}}
+		want := []row{{link, account, noon, map[schema.Dimension]string{schema.ByDevice: schema.Bot, schema.ByBrowser: "curl", schema.ByOS: "Linux",
+			schema.ByLanguage: "de", schema.ByReferrer: "news.example", schema.ByCountry: "GB", schema.ByRoute: "phones", schema.ByCampaign: "mail"}, 0},
+			{0, 0, noon, map[schema.Dimension]string{schema.ByDevice: schema.Bot, schema.ByBrowser: "Other", schema.ByOS: "Other"}, 0}}
 		for i := range b.Len() {
-			got := row{b.LinkID[i], b.AccountID[i], b.ClickedAt[i], b.Device[i], b.Browser[i], b.Referrer[i], b.Country[i],
-				b.OS[i], b.Language[i], b.Route[i], b.Campaign[i], b.Visitor[i]}
-			if got != want[i%len(want)] {
+			got := row{b.LinkID[i], b.AccountID[i], b.ClickedAt[i], map[schema.Dimension]string{}, b.Visitor[i]}
+			for _, by := range schema.Dimensions() {
+				if name := (*b.Names(by))[i]; name != "" {
+					got.names[by] = name
+				}
+			}
+			if !reflect.DeepEqual(got, want[i%len(want)]) {
 				t.Errorf("batch %d, row %d: got %+v, want %+v", batches, i, got, want[i%len(want)])
 			}
 		}

@@ -21,6 +21,14 @@ type Source struct {
 	Campaign string // as in schema.ClickBatch
 }
 
+// AppendTo appends the names of the source to the columns of a batch.
+func (s *Source) AppendTo(b *schema.ClickBatch) {
+	b.Device, b.Browser, b.OS = append(b.Device, s.Device), append(b.Browser, s.Browser), append(b.OS, s.OS)
+	b.Referrer, b.Country = append(b.Referrer, s.Referrer), append(b.Country, s.Country)
+	b.Language = append(b.Language, s.Language)
+	b.Route, b.Campaign = append(b.Route, s.Route), append(b.Campaign, s.Campaign)
+}
+
 // Sizes of an Enricher's memos. A few thousand headers make up nearly all real traffic; networks are many, with few clicks
 // from each.
 const (

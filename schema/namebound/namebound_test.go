@@ -122,7 +122,11 @@ func TestBound(t *testing.T) {
 		want := rows(clicks)
 		s := &store{names: map[namebound.Key][][]string{key: slices.Clone(want[more:])}}
 		for i := range more {
-			want[i] = []string{"any", schema.OtherName, schema.OtherName, schema.OtherName, schema.OtherName, "any", "any", schema.OtherName}
+			for d, by := range schema.Dimensions() {
+				if by != schema.ByDevice && by != schema.ByCountry && by != schema.ByRoute {
+					want[i][d] = schema.OtherName
+				}
+			}
 		}
 		bounded := apply(t, namebound.New(s.load), clicks)
 		testkit.Equal(t, "names", rows(bounded), want)

@@ -71,10 +71,7 @@ func (v *visits) fill(clicks int) *schema.ClickBatch {
 		b.Lane, b.Seq = append(b.Lane, schema.Lane{}), append(b.Seq, uint64(v.next))
 		b.LinkID, b.AccountID = append(b.LinkID, int64(v.links.Next())+1), append(b.AccountID, 1)
 		b.ClickedAt = append(b.ClickedAt, v.at)
-		b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
-		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
-		b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
-		b.Route, b.Campaign = append(b.Route, source.Route), append(b.Campaign, source.Campaign)
+		source.AppendTo(b)
 		b.Visitor = append(b.Visitor, uint64(number+1)*0x9e3779b97f4a7c15)
 	}
 	b.Next = v.next

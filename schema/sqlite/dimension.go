@@ -13,8 +13,8 @@ import (
 
 // listed are the dimensions whose names come from lists: devices, browsers, operating systems, languages and countries have some hundred
 // together. Their names have numbers in table names, and all numbers of a click are one integer, the client, in the tables recent and
-// settled_facts. The first dimension has the lowest bits. Files keep this order: another dimension comes last.
-var listed = []schema.Dimension{schema.ByDevice, schema.ByBrowser, schema.ByOS, schema.ByLanguage, schema.ByCountry}
+// settled_facts. The first dimension has the lowest bits. Files keep their order.
+var listed = slices.DeleteFunc(schema.Dimensions(), func(by schema.Dimension) bool { return slices.Contains(written[:], by) })
 
 // written are the dimensions whose names are written by visitors and owners of links. They have no numbers, but columns of their own.
 // Files keep this order, too.

@@ -77,10 +77,9 @@ func lane(incarnation byte, n uint32) schema.Lane {
 func clicksOf(link int64, n int) []click {
 	clicks := make([]click, n)
 	for i := range clicks {
-		clicks[i] = click{
-			lane: lane(byte(link), 0), link: link, account: 1, at: epoch, device: schema.Desktop, browser: "Firefox",
-			referrer: "news.example.org", country: "DE", os: "Linux", language: "de",
-		}
+		clicks[i] = click{lane: lane(byte(link), 0), link: link, account: 1, at: epoch, names: map[schema.Dimension]string{
+			schema.ByDevice: schema.Desktop, schema.ByBrowser: "Firefox", schema.ByOS: "Linux", schema.ByLanguage: "de",
+			schema.ByReferrer: "news.example.org", schema.ByCountry: "DE"}}
 	}
 	return clicks
 }
@@ -95,29 +94,46 @@ const randomLink = 101
 
 // randomClicks returns n clicks with popular and rare links, browsers, referrers, countries and days.
 func randomClicks(random *rand.Rand, n, links int) []click {
-	devices := []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other}
 	popular := rand.NewZipf(random, 1.2, 2, uint64(links-1))
 	clicks := make([]click, n)
 	for i := range clicks {
 		clicks[i] = click{
-			lane:     lane(byte(random.IntN(3)), uint32(random.IntN(4))),
-			link:     int64(popular.Uint64()) + randomLink,
-			at:       epoch.Add(time.Duration(random.IntN(20*24*60)) * time.Minute),
-			device:   devices[random.IntN(len(devices))],
-			browser:  fmt.Sprintf("Browser %d", min(random.IntN(30), random.IntN(30))),
-			referrer: []string{"", "", fmt.Sprintf("host-%d.example", random.IntN(20))}[random.IntN(3)],
-			country:  []string{"", "AT", "CH", "DE", "FR", "JP", "US"}[min(random.IntN(7), random.IntN(7))],
-			os:       []string{"", "Android", "iOS", "Windows", "macOS"}[min(random.IntN(5), random.IntN(5))],
-			language: []string{"", "de", "en", "fr", "Other"}[min(random.IntN(5), random.IntN(5))],
-			route:    []string{"", "phones", "red", "de"}[min(random.IntN(4), random.IntN(4))],
-			campaign: []string{"", "mail / - / spring", "ads"}[min(random.IntN(3), random.IntN(3))],
+			lane:  lane(byte(random.IntN(3)), uint32(random.IntN(4))),
+			link:  int64(popular.Uint64()) + randomLink,
+			at:    epoch.Add(time.Duration(random.IntN(20*24*60)) * time.Minute),
+			names: randomNames(random),
 		}
 		clicks[i].account = 2 + clicks[i].link%5
-		if visitor := random.IntN(60); visitor < 40 && clicks[i].device != schema.Bot { // the others are unknown
+		if visitor := random.IntN(60); visitor < 40 && clicks[i].names[schema.ByDevice] != schema.Bot { // the others are unknown
 			clicks[i].visitor = hashOf(clicks[i].account, visitor)
 		}
 	}
 	return clicks
+}
+
+// nameLists have the names of randomNames, the popular ones first.
+var nameLists = map[schema.Dimension][]string{
+	schema.ByBrowser:  names(30, func(i int) string { return fmt.Sprintf("Browser %d", i) }),
+	schema.ByReferrer: append([]string{"", ""}, names(20, func(i int) string { return fmt.Sprintf("host-%d.example", i) })...),
+	schema.ByCountry:  {"", "AT", "CH", "DE", "FR", "JP", "US"},
+	schema.ByOS:       {"", "Android", "iOS", "Windows", "macOS"},
+	schema.ByLanguage: {"", "de", "en", "fr", schema.OtherName},
+	schema.ByRoute:    {"", "phones", "red", "de"},
+	schema.ByCampaign: {"", "mail / - / spring", "ads"},
+}
+
+func randomNames(random *rand.Rand) map[schema.Dimension]string {
+	all := map[schema.Dimension]string{}
+	for _, by := range schema.Dimensions() {
+		list := nameLists[by]
+		if list == nil {
+			list = []string{"", "one", "two", "three"}
+		}
+		all[by] = list[min(random.IntN(len(list)), random.IntN(len(list)))]
+	}
+	devices := []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other}
+	all[schema.ByDevice] = devices[random.IntN(len(devices))]
+	return all
 }
 
 func startsAtZero(t *testing.T, store schema.ClickStore) {

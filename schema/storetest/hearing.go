@@ -109,7 +109,7 @@ func tellsClicks(t *testing.T, store schema.Database) {
 		clicks = append(clicks, clickNow(link, 1)...)
 	}
 	bot := clickNow(two, 1)[0]
-	bot.device, bot.browser, bot.route = schema.Bot, "", "phones"
+	bot.names[schema.ByDevice], bot.names[schema.ByBrowser], bot.names[schema.ByRoute] = schema.Bot, "", "phones"
 	m := newModel()
 	m.tell(t, store, 0, append(clicks, bot)...)
 	testkit.Equal(t, "all", hashes(t, store, all), []string{"one", "one", "two", "deleted", "two"})

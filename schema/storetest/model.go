@@ -14,15 +14,11 @@ import (
 
 // click is what a test says about a click; the model adds offset and seq.
 type click struct {
-	lane              schema.Lane
-	link, account     int64
-	at                time.Time
-	device            schema.Device
-	browser           string
-	referrer, country string
-	os, language      string
-	route, campaign   string
-	visitor           uint64
+	lane          schema.Lane
+	link, account int64
+	at            time.Time
+	names         map[schema.Dimension]string
+	visitor       uint64
 }
 
 // model computes by plain means what a ClickStore must answer.
@@ -81,10 +77,10 @@ func appendClick(b *schema.ClickBatch, offset int64, seq uint64, c click) {
 	b.Offset, b.Lane, b.Seq = append(b.Offset, offset), append(b.Lane, c.lane), append(b.Seq, seq)
 	b.LinkID, b.AccountID = append(b.LinkID, c.link), append(b.AccountID, c.account)
 	b.ClickedAt = append(b.ClickedAt, c.at.UTC())
-	b.Device, b.Browser = append(b.Device, c.device), append(b.Browser, c.browser)
-	b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
-	b.OS, b.Language = append(b.OS, c.os), append(b.Language, c.language)
-	b.Route, b.Campaign = append(b.Route, c.route), append(b.Campaign, c.campaign)
+	for _, by := range schema.Dimensions() {
+		column := b.Names(by)
+		*column = append(*column, c.names[by])
+	}
 	b.Visitor = append(b.Visitor, c.visitor)
 	b.Next = offset + 1
 }
@@ -116,9 +112,10 @@ func (m *model) count(b *schema.ClickBatch) {
 		sum.devices[b.Device[i]]++
 		sum.browsers[b.Browser[i]]++
 		sum.total++
-		c := click{
-			b.Lane[i], link, b.AccountID[i], b.ClickedAt[i], b.Device[i], b.Browser[i], b.Referrer[i], b.Country[i],
-			b.OS[i], b.Language[i], b.Route[i], b.Campaign[i], b.Visitor[i],
+		c := click{lane: b.Lane[i], link: link, account: b.AccountID[i], at: b.ClickedAt[i], visitor: b.Visitor[i],
+			names: map[schema.Dimension]string{}}
+		for _, by := range schema.Dimensions() {
+			c.names[by] = (*b.Names(by))[i]
 		}
 		sum.clicks = append(sum.clicks, c)
 		m.accounts[c.account] = append(m.accounts[c.account], c)
@@ -164,7 +161,7 @@ func (m *model) checkTotals(t *testing.T, store schema.ClickStore, links []int64
 	for account, clicks := range m.accounts {
 		for _, c := range clicks {
 			one := schema.Period{People: 1}
-			if c.device == schema.Bot {
+			if c.names[schema.ByDevice] == schema.Bot {
 				one = schema.Period{Bots: 1}
 			}
 			for sums, key := range map[*map[int64]schema.Period]int64{&ofLinks: c.link, &ofAccounts: account} {

@@ -18,7 +18,7 @@ var nameBehaviours = []behaviour[ClickStores]{
 func flood(link int64, from, to int) []click {
 	clicks := clicksOf(link, to-from)
 	for i := range clicks {
-		clicks[i].referrer, clicks[i].campaign = fmt.Sprintf("flood-%d.example.org", from+i), fmt.Sprintf("flood-%d", from+i)
+		clicks[i].names[schema.ByReferrer], clicks[i].names[schema.ByCampaign] = fmt.Sprintf("flood-%d.example.org", from+i), fmt.Sprintf("flood-%d", from+i)
 	}
 	return clicks
 }
@@ -57,7 +57,7 @@ func boundsReferrers(t *testing.T, store ClickStores) {
 	model.insert(t, store, 0, tomorrow...)
 	bots := flood(3, 0, 2*most)
 	for i := range bots {
-		bots[i].device = schema.Bot
+		bots[i].names[schema.ByDevice] = schema.Bot
 	}
 	model.insertBounded(t, store, 0, most, writtenNames, bots...)
 	model.check(t, store)
@@ -95,9 +95,9 @@ func mixture(link int64, from, to int) []click {
 			n /= names
 			return name
 		}
-		c.referrer, c.language, c.browser, c.os = pick(0, 40), pick(1, 40), pick(2, 20), pick(3, 10)
-		c.device, c.country = []schema.Device{schema.Mobile, schema.Bot, schema.Desktop}[i%3], []string{"DE", "FR"}[i%2]
-		c.route = []string{"", "red", "blue"}[i%3]
+		c.names[schema.ByReferrer], c.names[schema.ByLanguage], c.names[schema.ByBrowser], c.names[schema.ByOS] = pick(0, 40), pick(1, 40), pick(2, 20), pick(3, 10)
+		c.names[schema.ByDevice], c.names[schema.ByCountry] = []schema.Device{schema.Mobile, schema.Bot, schema.Desktop}[i%3], []string{"DE", "FR"}[i%2]
+		c.names[schema.ByRoute] = []string{"", "red", "blue"}[i%3]
 		c.at = epoch.Add(time.Duration(i%1000) * time.Minute) // ends before the UTC day
 	}
 	return clicks

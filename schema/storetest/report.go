@@ -89,7 +89,7 @@ func reportsDays(t *testing.T, store ClickStores) {
 		-48 * time.Hour, -time.Millisecond, 0, time.Millisecond, 24*time.Hour - time.Millisecond, 24 * time.Hour,
 		100 * 24 * time.Hour,
 	} {
-		clicks[i].at, clicks[i].referrer, clicks[i].browser = midnight.Add(at), fmt.Sprintf("host-%d", i%2), fmt.Sprint(i%3)
+		clicks[i].at, clicks[i].names[schema.ByReferrer], clicks[i].names[schema.ByBrowser] = midnight.Add(at), fmt.Sprintf("host-%d", i%2), fmt.Sprint(i%3)
 	}
 	model.insert(t, store, 0, clicks...)
 	for _, since := range []time.Time{{}, midnight.AddDate(0, 0, -1), midnight, midnight.AddDate(0, 0, 1), midnight.AddDate(1, 0, 0)} {
@@ -105,13 +105,13 @@ func reportsBotsApart(t *testing.T, store ClickStores) {
 	model := newModel()
 	clicks := spread(60)
 	for i := range clicks {
-		if clicks[i].device == schema.Bot {
-			clicks[i].browser, clicks[i].referrer, clicks[i].country = "Googlebot", "bots.example.org", "ZZ"
+		if clicks[i].names[schema.ByDevice] == schema.Bot {
+			clicks[i].names[schema.ByBrowser], clicks[i].names[schema.ByReferrer], clicks[i].names[schema.ByCountry] = "Googlebot", "bots.example.org", "ZZ"
 		}
 	}
 	onlyBots := clicksOf(6, 4)
 	for i := range onlyBots {
-		onlyBots[i].device, onlyBots[i].at = schema.Bot, epoch.AddDate(0, 0, 10)
+		onlyBots[i].names[schema.ByDevice], onlyBots[i].at = schema.Bot, epoch.AddDate(0, 0, 10)
 	}
 	model.insert(t, store, 0, append(clicks, onlyBots...)...)
 	model.check(t, store)
@@ -140,14 +140,14 @@ func rank(n int, set func(c *click, name string)) (clicks []click) {
 func namesTopOfPeople(t *testing.T, store ClickStores) {
 	model := newModel()
 	for partition, set := range []func(*click, string){
-		func(c *click, name string) { c.browser = name },
-		func(c *click, name string) { c.referrer = name },
-		func(c *click, name string) { c.country = name },
+		func(c *click, name string) { c.names[schema.ByBrowser] = name },
+		func(c *click, name string) { c.names[schema.ByReferrer] = name },
+		func(c *click, name string) { c.names[schema.ByCountry] = name },
 	} {
 		// Counted bots would change the order.
 		bots := clicksOf(1, 50)
 		for i := range bots {
-			bots[i].device = schema.Bot
+			bots[i].names[schema.ByDevice] = schema.Bot
 			set(&bots[i], "AA")
 		}
 		model.insert(t, store, partition, append(rank(5+partition, set), bots...)...)
@@ -167,15 +167,15 @@ func ranksUnknown(t *testing.T, store ClickStores) {
 	for _, unknown := range []int{1, 2, 30} { // rare, then tied with others, then most frequent
 		clicks := clicksOf(1, unknown)
 		for i := range clicks {
-			clicks[i].referrer, clicks[i].country = "", ""
+			clicks[i].names[schema.ByReferrer], clicks[i].names[schema.ByCountry] = "", ""
 		}
 		for i := range 9 {
 			c := clicksOf(1, 1)[0]
-			c.referrer, c.country, c.at = fmt.Sprintf("host-%d", i), fmt.Sprintf("C%d", i), epoch.AddDate(0, 0, i%2)
+			c.names[schema.ByReferrer], c.names[schema.ByCountry], c.at = fmt.Sprintf("host-%d", i), fmt.Sprintf("C%d", i), epoch.AddDate(0, 0, i%2)
 			clicks = append(clicks, c)
 		}
 		unknownBot := clicksOf(1, 1)[0]
-		unknownBot.referrer, unknownBot.country, unknownBot.device = "", "", schema.Bot
+		unknownBot.names[schema.ByReferrer], unknownBot.names[schema.ByCountry], unknownBot.names[schema.ByDevice] = "", "", schema.Bot
 		model.insert(t, store, 0, append(clicks, unknownBot)...)
 		model.check(t, store)
 		model.checkReports(t, store, epoch.AddDate(0, 0, 1))
@@ -191,7 +191,7 @@ func keepsReferrers(t *testing.T, store ClickStores) {
 	} {
 		for range i + 1 {
 			c := clicksOf(1, 1)[0]
-			c.referrer, c.country = name, name
+			c.names[schema.ByReferrer], c.names[schema.ByCountry] = name, name
 			clicks = append(clicks, c)
 		}
 	}
@@ -225,7 +225,7 @@ func namesTopLinks(t *testing.T, store ClickStores) {
 		if link == 5 {
 			some = append(some, clicksOf(1<<40-link, 1)...)
 		}
-		some[0].device, some[1].at = schema.Bot, epoch.AddDate(0, 0, int(link))
+		some[0].names[schema.ByDevice], some[1].at = schema.Bot, epoch.AddDate(0, 0, int(link))
 		clicks = append(clicks, some...)
 	}
 	model.insert(t, store, 0, clicks...)

@@ -32,13 +32,6 @@ func (m *model) checkQuery(t *testing.T, store ClickStores, q schema.ReportQuery
 	testkit.Equal(t, fmt.Sprintf("report of %+v", q), got, m.report(q), nilOrEmpty)
 }
 
-func (c click) names() map[schema.Dimension]string {
-	return map[schema.Dimension]string{
-		schema.ByDevice: string(c.device), schema.ByBrowser: c.browser, schema.ByOS: c.os, schema.ByLanguage: c.language,
-		schema.ByReferrer: c.referrer, schema.ByCountry: c.country, schema.ByRoute: c.route, schema.ByCampaign: c.campaign,
-	}
-}
-
 // report computes by plain means what a store must answer.
 func (m *model) report(q schema.ReportQuery) schema.Report {
 	report := schema.Report{Series: make([]schema.Period, len(q.Bounds)-1), Names: map[schema.Dimension][]schema.NameCount{}}
@@ -53,7 +46,7 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 				p = &report.Series[i]
 			}
 		}
-		if c.device == schema.Bot {
+		if c.names[schema.ByDevice] == schema.Bot {
 			p.Bots++
 		} else {
 			p.People++
@@ -62,10 +55,10 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 			continue
 		}
 		links[c.link]++
-		if c.device == schema.Bot || q.NoNames {
+		if c.names[schema.ByDevice] == schema.Bot || q.NoNames {
 			continue
 		}
-		for by, name := range c.names() {
+		for by, name := range c.names {
 			names[by][name]++
 		}
 	}
@@ -128,7 +121,7 @@ func (m *model) selected(q schema.ReportQuery) (all []click) {
 		for _, c := range link.clicks {
 			ofQuery := c.account == q.AccountID && (q.Links == nil || slices.Contains(q.Links, c.link))
 			for by, name := range q.Filter {
-				ofQuery = ofQuery && c.names()[by] == name
+				ofQuery = ofQuery && c.names[by] == name
 			}
 			if ofQuery && !c.at.Before(q.Previous) && c.at.Before(q.Bounds[len(q.Bounds)-1]) {
 				all = append(all, c)
@@ -183,7 +176,7 @@ func randomQuery(random *rand.Rand, zone *time.Location, sample click) schema.Re
 			if q.Filter == nil {
 				q.Filter = map[schema.Dimension]string{}
 			}
-			q.Filter[by] = sample.names()[by]
+			q.Filter[by] = sample.names[by]
 		}
 	}
 	return q

@@ -57,8 +57,8 @@ func spread(n int) []click {
 	clicks := clicksOf(spreadLink, n)
 	for i := range clicks {
 		clicks[i].at = epoch.AddDate(0, 0, i%6)
-		clicks[i].device = []schema.Device{schema.Desktop, schema.Mobile, schema.Bot}[i%3]
-		clicks[i].browser = fmt.Sprintf("Browser %d", i%4)
+		clicks[i].names[schema.ByDevice] = []schema.Device{schema.Desktop, schema.Mobile, schema.Bot}[i%3]
+		clicks[i].names[schema.ByBrowser] = fmt.Sprintf("Browser %d", i%4)
 	}
 	return clicks
 }
@@ -99,7 +99,7 @@ func countsDevices(t *testing.T, store ClickStores) {
 	for i, device := range []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other} {
 		clicks := clicksOf(1, i+1)
 		for j := range clicks {
-			clicks[j].device = device
+			clicks[j].names[schema.ByDevice] = device
 		}
 		model.insert(t, store, 0, clicks...)
 		model.check(t, store)
@@ -116,7 +116,7 @@ func namesTopBrowsers(t *testing.T, store ClickStores) {
 	for name, n := range frequency {
 		for range n {
 			c := clicksOf(1, 1)[0]
-			c.browser = name
+			c.names[schema.ByBrowser] = name
 			clicks = append(clicks, c)
 		}
 	}
@@ -131,7 +131,7 @@ func namesTopBrowsers(t *testing.T, store ClickStores) {
 	// Clicks of other days, devices and partitions move a browser into the list.
 	risen := clicksOf(1, 40)
 	for i := range risen {
-		risen[i].browser, risen[i].at, risen[i].device = "rare", epoch.AddDate(0, 0, i), schema.Tablet
+		risen[i].names[schema.ByBrowser], risen[i].at, risen[i].names[schema.ByDevice] = "rare", epoch.AddDate(0, 0, i), schema.Tablet
 	}
 	model.insert(t, store, 1, risen...)
 	model.check(t, store)
@@ -146,7 +146,7 @@ func keepsBrowserNames(t *testing.T, store ClickStores) {
 	} {
 		for range i + 1 {
 			c := clicksOf(1, 1)[0]
-			c.browser = name
+			c.names[schema.ByBrowser] = name
 			clicks = append(clicks, c)
 		}
 	}

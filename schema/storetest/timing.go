@@ -109,10 +109,12 @@ func BenchmarkFlood(b *testing.B, store ClickStores, clicks int) {
 		batch.Time = at
 		for range each {
 			k := n * 7919 % (990 * 676 * 20) // each combination once before one comes again
-			c := click{link: link, account: account, at: at.Add(time.Duration(n%7200) * time.Second), device: schema.Mobile, country: "DE",
-				referrer: fmt.Sprint(k % 990), language: fmt.Sprint(k / 990 % 676), browser: fmt.Sprint(k / 990 / 676), os: fmt.Sprint(k / 990 / 676 % 10)}
+			c := click{link: link, account: account, at: at.Add(time.Duration(n%7200) * time.Second), names: map[schema.Dimension]string{
+				schema.ByDevice: schema.Mobile, schema.ByCountry: "DE", schema.ByReferrer: fmt.Sprint(k % 990), schema.ByLanguage: fmt.Sprint(k / 990 % 676),
+				schema.ByBrowser: fmt.Sprint(k / 990 / 676), schema.ByOS: fmt.Sprint(k / 990 / 676 % 10)}}
 			if n%100 == 0 {
-				c = click{link: int64(n/100%others) + link + 1, account: account, at: c.at, device: schema.Mobile, browser: "Safari"}
+				c = click{link: int64(n/100%others) + link + 1, account: account, at: c.at,
+					names: map[schema.Dimension]string{schema.ByDevice: schema.Mobile, schema.ByBrowser: "Safari"}}
 			}
 			appendClick(batch, int64(n), uint64(n)+1, c)
 			n++

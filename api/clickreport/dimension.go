@@ -1,0 +1,65 @@
+package clickreport
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"linkstream/schema"
+)
+
+// Words are what clients and readers call a dimension.
+type Words struct {
+	List    string                 // of names, as a field of reports in JSON
+	Title   string                 // of a list of names
+	Name    string                 // of one of them
+	None    string                 // for clicks without a name
+	Rare    bool                   // most links have no click with a name
+	problem string                 // of a name that is not valid
+	valid   func(name string) bool // nil: any name is
+}
+
+var words = map[schema.Dimension]Words{
+	schema.ByDevice: {List: "devices", Title: "Devices", Name: "Device",
+		problem: "The device must be desktop, mobile, tablet, bot or other.", valid: isDevice},
+	schema.ByBrowser: {List: "browsers", Title: "Browsers", Name: "Browser"},
+	schema.ByOS:      {List: "os", Title: "Operating systems", Name: "Operating system"},
+	schema.ByLanguage: {List: "languages", Title: "Languages", Name: "Language",
+		problem: "The language must be a code of two or three lowercase letters (ISO 639), such as de, or Other, or empty for none.",
+		valid: func(name string) bool {
+			return name == "" || name == schema.OtherName || len(name) <= 3 && isCode(name, 'a', 'z')
+		}},
+	schema.ByReferrer: {List: "referrers", Title: "Referrers", Name: "Referrer", None: "Direct or unknown"},
+	schema.ByCountry: {List: "countries", Title: "Countries", Name: "Country",
+		problem: "The country must be a code of two uppercase letters (ISO 3166-1), such as DE, or empty for those that are not known.",
+		valid:   func(name string) bool { return name == "" || len(name) == 2 && isCode(name, 'A', 'Z') }},
+	schema.ByRoute: {List: "routes", Title: "Routes", Name: "Route", None: "Long URL", Rare: true,
+		problem: "The route must be the name of a rule or variant, or empty for the long URL.",
+		valid:   func(name string) bool { return name == "" || name == schema.OtherName || schema.ValidTag(name) }},
+	schema.ByCampaign: {List: "campaigns", Title: "Campaigns", Name: "Campaign", None: "None", Rare: true},
+}
+
+// WordsOf returns the words for a dimension.
+func WordsOf(by schema.Dimension) Words { return words[by] }
+
+// problemOfName says why no click can have a name; "" if one may. Names of browsers and systems are those of releases.
+func problemOfName(by schema.Dimension, name string) string {
+	w := words[by]
+	switch {
+	case len(name) > maxNameLen || !utf8.ValidString(name):
+		return fmt.Sprintf("The name must be valid UTF-8 of at most %d bytes.", maxNameLen)
+	case w.valid != nil && !w.valid(name):
+		return w.problem
+	}
+	return ""
+}
+
+func isDevice(name string) bool {
+	return slices.Contains([]schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other}, name)
+}
+
+// isCode reports whether a name has only letters from first to last.
+func isCode(name string, first, last rune) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return r < first || r > last })
+}
