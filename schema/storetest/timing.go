@@ -99,6 +99,13 @@ func BenchmarkClickStore(b *testing.B, store ClickStores, days, clicks int) {
 	}
 }
 
+// floodNames returns the combination of names with a number.
+func floodNames(k int) map[schema.Dimension]string {
+	return map[schema.Dimension]string{schema.ByDevice: schema.Mobile, schema.ByCountry: "DE",
+		schema.ByReferrer: fmt.Sprint(k % 990), schema.ByLanguage: fmt.Sprint(k / 990 % 676),
+		schema.ByBrowser: fmt.Sprint(k / 990 / 676), schema.ByOS: fmt.Sprint(k / 990 / 676 % 10)}
+}
+
 // BenchmarkFlood times the reads of an account after a visitor has clicked on one of its links with as many names as possible, and checks
 // that nothing is lost and that the other links' counts are as they were.
 func BenchmarkFlood(b *testing.B, store ClickStores, clicks int) {
@@ -109,9 +116,7 @@ func BenchmarkFlood(b *testing.B, store ClickStores, clicks int) {
 		batch.Time = at
 		for range each {
 			k := n * 7919 % (990 * 676 * 20) // each combination once before one comes again
-			c := click{link: link, account: account, at: at.Add(time.Duration(n%7200) * time.Second), names: map[schema.Dimension]string{
-				schema.ByDevice: schema.Mobile, schema.ByCountry: "DE", schema.ByReferrer: fmt.Sprint(k % 990), schema.ByLanguage: fmt.Sprint(k / 990 % 676),
-				schema.ByBrowser: fmt.Sprint(k / 990 / 676), schema.ByOS: fmt.Sprint(k / 990 / 676 % 10)}}
+			c := click{link: link, account: account, at: at.Add(time.Duration(n%7200) * time.Second), names: floodNames(k)}
 			if n%100 == 0 {
 				c = click{link: int64(n/100%others) + link + 1, account: account, at: c.at,
 					names: map[schema.Dimension]string{schema.ByDevice: schema.Mobile, schema.ByBrowser: "Safari"}}
