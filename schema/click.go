@@ -213,8 +213,8 @@ type ClickStore interface {
 	LaneGaps(ctx context.Context, lane Lane) ([]Gap, error)
 	// LinkStats returns the counts of a link. They are zero for a link without clicks.
 	LinkStats(ctx context.Context, linkID int64) (Stats, error)
-	// ClickCounts returns the TotalClicks of each link that has clicks.
-	ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error)
+	// ClickCounts returns the TotalClicks of each of these links of an account that has clicks.
+	ClickCounts(ctx context.Context, accountID int64, linkIDs []int64) (map[int64]int64, error)
 	// ClickTotals returns the clicks of each of these links, and of all links of each of these accounts, without those that have none. All
 	// of them are read at the same time, however many they are.
 	ClickTotals(ctx context.Context, links, accounts []int64) (ofLinks, ofAccounts map[int64]Period, err error)

@@ -24,6 +24,9 @@ type ReportStore interface {
 	// Report reports the clicks that a query selects. All counts are of one moment. CodeInternal for a query that Check refuses.
 	// It returns approximate counts if the query needs more than what ReportDetail says is known.
 	Report(ctx context.Context, query ReportQuery) (Report, error)
+	// ClickSeries returns the clicks of each of these links of an account that has any in the periods that bounds divide, as those of a
+	// query do: of people and of bots together, one number per period.
+	ClickSeries(ctx context.Context, accountID int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error)
 	// ReportDetail says what is known about old clicks.
 	ReportDetail(ctx context.Context) (ReportDetail, error)
 }
@@ -74,6 +77,14 @@ func (q *ReportQuery) Count(r *Report, at time.Time, clicks Period) {
 		sum = &r.Series[i]
 	}
 	sum.Add(clicks)
+}
+
+// CountSeries adds clicks of a link to the period of a time that is not before Bounds[0].
+func (q *ReportQuery) CountSeries(series map[int64][]int64, link int64, at time.Time, clicks int64) {
+	if series[link] == nil {
+		series[link] = make([]int64, len(q.Bounds)-1)
+	}
+	series[link][q.Period(at)] += clicks
 }
 
 // Period returns the number of the period of a time before End, -1 for the time before.

@@ -22,7 +22,18 @@ type Parts struct {
 
 // ClickCounter is the part of schema.ClickStore that export needs.
 type ClickCounter interface {
-	ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error)
+	ClickCounts(ctx context.Context, accountID int64, linkIDs []int64) (map[int64]int64, error)
+}
+
+// ownClicks counts the clicks of an account.
+type ownClicks struct {
+	ClickCounter
+	account int64
+}
+
+// ClickCounts is that of schema.ClickStore, of the account.
+func (c ownClicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
+	return c.ClickCounter.ClickCounts(ctx, c.account, linkIDs)
 }
 
 // progressEvery is the time between two lines of progress.
@@ -148,6 +159,6 @@ func (r *runner) exportLinks(ctx context.Context, args ...string) (string, error
 	if err != nil {
 		return "", err
 	}
-	_, err = transfer.NewExporter(r.options.EdgeURL, r.stores, clicks).Export(ctx, account.ID, schema.LinkFilter{}, r.out)
+	_, err = transfer.NewExporter(r.options.EdgeURL, r.stores, ownClicks{clicks, account.ID}).Export(ctx, account.ID, schema.LinkFilter{}, r.out)
 	return "", err
 }

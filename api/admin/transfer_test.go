@@ -30,7 +30,7 @@ func parts(stdin io.Reader) admin.Parts {
 
 type seven struct{}
 
-func (seven) ClickCounts(_ context.Context, ids []int64) (map[int64]int64, error) {
+func (seven) ClickCounts(_ context.Context, _ int64, ids []int64) (map[int64]int64, error) {
 	counts := map[int64]int64{}
 	for _, id := range ids {
 		counts[id] = 7

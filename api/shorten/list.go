@@ -3,7 +3,6 @@ package shorten
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,9 +21,8 @@ const (
 
 // Limits of lists. What they bound is read at once.
 const (
-	MaxSorted  = 100_000 // links in a list by clicks
-	maxWords   = 8       // of a search
-	countChunk = 5_000   // links whose clicks are read by one query
+	MaxSorted = 100_000 // links in a list by clicks
+	maxWords  = 8       // of a search
 )
 
 // ListRequest describes a list of an account's links. Zero values select all links, the newest first.
@@ -75,13 +73,9 @@ func (s *Shortener) listByClicks(
 		return nil, 0, invalidFields(map[string][]string{
 			"sort": {"More than 100,000 links cannot be sorted by clicks: narrow the list with q, tag, domain_id or is_active."}})
 	}
-	counts := make(map[int64]int64)
-	for chunk := range slices.Chunk(ids, countChunk) {
-		some, err := clicks.ClickCounts(ctx, chunk)
-		if err != nil {
-			return nil, 0, err
-		}
-		maps.Copy(counts, some)
+	counts, err := clicks.ClickCounts(ctx, ids)
+	if err != nil {
+		return nil, 0, err
 	}
 	slices.SortStableFunc(ids, func(a, b int64) int {
 		if req.Sort == SortFewest {

@@ -47,6 +47,9 @@ func (s *Shortener) Tags(ctx context.Context, accountID int64, after string) (ta
 // twice.
 const countedAtOnce = 50_000
 
+// tagChunk is how many links with tags are read at a time.
+const tagChunk = 100_000
+
 // countLimits are those of counts of more links.
 var countLimits = slowread.Limits{Timeout: time.Minute, Pause: time.Second, Share: 10, Age: 5 * time.Minute, Keys: 50, AtOnce: 2}
 
@@ -151,7 +154,7 @@ func (s *Shortener) taggedLinks(ctx context.Context, accountID int64) iter.Seq2[
 		go func() {
 			defer close(chunks)
 			for last := int64(0); ; {
-				links, err := s.links.TaggedLinks(ctx, accountID, last, countChunk)
+				links, err := s.links.TaggedLinks(ctx, accountID, last, tagChunk)
 				if err == nil && len(links) == 0 {
 					return
 				}

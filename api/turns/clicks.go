@@ -45,6 +45,13 @@ func readsLittle(q schema.ReportQuery) bool {
 	return q.NoNames && !q.TopLinks && len(q.Filter) == 0 && len(q.Links) <= 1 && (q.OfUTCDays() || q.End().Sub(q.Previous) <= shortRange)
 }
 
+// ClickSeries implements schema.ReportStore.
+func (c *Clicks) ClickSeries(ctx context.Context, accountID int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error) {
+	return read(ctx, c.turns, c.turns.short, ofCounts, accountID, func() (map[int64][]int64, error) {
+		return c.store.ClickSeries(ctx, accountID, linkIDs, bounds)
+	})
+}
+
 // ReportDetail implements schema.ReportStore. It takes no turn.
 func (c *Clicks) ReportDetail(ctx context.Context) (schema.ReportDetail, error) {
 	return c.store.ReportDetail(ctx)
@@ -67,7 +74,7 @@ func (c Counts) LinkStats(ctx context.Context, linkID int64) (schema.Stats, erro
 
 // ClickCounts is that of schema.ClickStore.
 func (c Counts) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
-	s, count := c.clicks.turns, func() (map[int64]int64, error) { return c.clicks.store.ClickCounts(ctx, linkIDs) }
+	s, count := c.clicks.turns, func() (map[int64]int64, error) { return c.clicks.store.ClickCounts(ctx, c.account, linkIDs) }
 	if len(linkIDs) <= shortRead {
 		return read(ctx, s, s.short, ofCounts, c.account, count)
 	}

@@ -54,7 +54,7 @@ func (s slowStore) LinkStats(ctx context.Context, _ int64) (schema.Stats, error)
 	return schema.Stats{}, s.take(ctx, shortRead)
 }
 
-func (s slowStore) ClickCounts(ctx context.Context, ids []int64) (map[int64]int64, error) {
+func (s slowStore) ClickCounts(ctx context.Context, _ int64, ids []int64) (map[int64]int64, error) {
 	if len(ids) > 100 {
 		return nil, s.take(ctx, longRead)
 	}

@@ -77,7 +77,7 @@ func (c *Counting) Close(ctx context.Context) error {
 		for id := first; id < first+chunk && id <= c.links; id++ {
 			ids = append(ids, int64(id))
 		}
-		counts, err := c.store.ClickCounts(ctx, ids)
+		counts, err := c.store.ClickCounts(ctx, 1, ids)
 		if err != nil {
 			return err
 		}

@@ -130,7 +130,7 @@ func TestHistory(t *testing.T) {
 		sum += history.Clicks[i]
 	}
 	testkit.Equal(t, "clicks of all links", sum, clicks)
-	counts, err := store.ClickCounts(t.Context(), ids)
+	counts, err := store.ClickCounts(t.Context(), 1, ids)
 	testkit.Must(t, err)
 	for i, id := range ids {
 		testkit.Equal(t, "counted clicks of a link", counts[id], history.Clicks[i])

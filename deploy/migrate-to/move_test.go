@@ -196,7 +196,7 @@ func wantHeld(t *testing.T, path string, held bool) {
 // wantCounted requires the number of clicks that ClickHouse has.
 func (e *env) wantCounted(t *testing.T, want int64) {
 	t.Helper()
-	counts, err := e.clicks.ClickCounts(t.Context(), []int64{e.linkID})
+	counts, err := e.clicks.ClickCounts(t.Context(), 1, []int64{e.linkID})
 	testkit.Must(t, err)
 	testkit.Equal(t, "counted clicks", counts[e.linkID], want)
 }

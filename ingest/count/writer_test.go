@@ -51,7 +51,7 @@ func newWriter(store count.LaneStore) *count.Writer {
 
 func wantTotal(t *testing.T, store *sqlite.ClickStore, want int64) {
 	t.Helper()
-	counts, err := store.ClickCounts(t.Context(), []int64{link})
+	counts, err := store.ClickCounts(t.Context(), 1, []int64{link})
 	testkit.Must(t, err)
 	testkit.Equal(t, "counted clicks", counts[link], want)
 }

@@ -88,7 +88,7 @@ func produceClicks(t *testing.T, client *stream.Client, n uint64) {
 
 func total(t *testing.T, store schema.ClickStore) int64 {
 	t.Helper()
-	counts, err := store.ClickCounts(t.Context(), []int64{link})
+	counts, err := store.ClickCounts(t.Context(), 1, []int64{link})
 	testkit.Must(t, err)
 	return counts[link]
 }

@@ -94,7 +94,7 @@ func (s *service) count(total int64) {
 	stop := s.startWorker()
 	defer stop()
 	testkit.Succeeds(s.t, func() error {
-		counts, err := s.store.ClickCounts(s.t.Context(), []int64{42})
+		counts, err := s.store.ClickCounts(s.t.Context(), 1, []int64{42})
 		if err != nil {
 			return err
 		}

@@ -178,7 +178,7 @@ func awaitPosition(t testing.TB, store schema.ClickStore, partition int, next in
 
 func total(t testing.TB, store schema.ClickStore) int64 {
 	t.Helper()
-	counts, err := store.ClickCounts(t.Context(), []int64{link})
+	counts, err := store.ClickCounts(t.Context(), 1, []int64{link})
 	testkit.Must(t, err)
 	return counts[link]
 }

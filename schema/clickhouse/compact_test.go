@@ -113,7 +113,7 @@ func readResults(ctx context.Context, store *clickhouse.ClickStore) (r results, 
 		}
 		r.Positions = append(r.Positions, at)
 	}
-	if r.Counts, err = store.ClickCounts(ctx, links); err != nil {
+	if r.Counts, err = store.ClickCounts(ctx, 1, links); err != nil {
 		return r, err
 	}
 	first := monthsAgo(16)
@@ -268,7 +268,7 @@ func TestCompactionBesideReadersAndInserts(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Equal(t, "compacted months", len(done), months)
 	wantResults(t, store, want)
-	counts, err := store.ClickCounts(t.Context(), []int64{lateLink})
+	counts, err := store.ClickCounts(t.Context(), 1, []int64{lateLink})
 	testkit.Must(t, err)
 	testkit.Equal(t, "late clicks", counts[lateLink], late.Load())
 }
@@ -337,7 +337,7 @@ func TestCompactionOfAChangingMonth(t *testing.T) {
 	testkit.Equal(t, "single clicks", number(t, raw, singleClicks), 3001)
 	_, err = hurriedCompactor(store, 400*day).Compact(t.Context())
 	testkit.Must(t, err)
-	counts, err := store.ClickCounts(t.Context(), []int64{1})
+	counts, err := store.ClickCounts(t.Context(), 1, []int64{1})
 	testkit.Must(t, err)
 	testkit.Equal(t, "clicks", counts[1], 3000/compactedLinks+1)
 }

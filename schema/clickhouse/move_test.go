@@ -120,14 +120,14 @@ func TestImport(t *testing.T) {
 		for name, changed := range map[string]clickhouse.Counted{"other counts": changing, "other marks": lanes} {
 			_, err := to.Import(t.Context(), id, changed)
 			testkit.WantError(t, err, schema.CodeInternal, "nothing was put in place")
-			counts, err := to.ClickCounts(t.Context(), []int64{1})
+			counts, err := to.ClickCounts(t.Context(), 1, []int64{1})
 			testkit.Must(t, err)
 			testkit.Equal(t, "links with clicks after "+name, len(counts), 0)
 		}
 		clicks, err := to.Import(t.Context(), id, countedBy(from, path))
 		testkit.Must(t, err)
 		testkit.Equal(t, "clicks", clicks, 1)
-		counts, err := to.ClickCounts(t.Context(), []int64{1})
+		counts, err := to.ClickCounts(t.Context(), 1, []int64{1})
 		testkit.Must(t, err)
 		testkit.Equal(t, "counts", counts, map[int64]int64{1: 1})
 	})

@@ -56,7 +56,7 @@ func callsOf(store *clickhouse.ClickStore, batch *schema.ClickBatch) map[string]
 		"Position":     func(ctx context.Context) error { _, err := store.Position(ctx, 0); return err },
 		"InsertClicks": func(ctx context.Context) error { return store.InsertClicks(ctx, batch) },
 		"LinkStats":    func(ctx context.Context) error { _, err := store.LinkStats(ctx, storetest.HotLink); return err },
-		"ClickCounts":  func(ctx context.Context) error { _, err := store.ClickCounts(ctx, []int64{1, 2}); return err },
+		"ClickCounts":  func(ctx context.Context) error { _, err := store.ClickCounts(ctx, 1, []int64{1, 2}); return err },
 	}
 }
 

@@ -36,8 +36,10 @@ func TestQueryPlans(t *testing.T) {
 		args        []any
 		whole       bool // reads all rows of its projections
 	}{
-		"stats":  {lookingUp("link_clients"), []string{"link_clients"}, []any{storetest.HotLink}, false},
-		"counts": {reading("link_clients"), []string{"link_clients"}, []any{[]int64{storetest.HotLink, 7919}}, false},
+		"stats":        {lookingUp("link_clients"), []string{"link_clients"}, []any{storetest.HotLink}, false},
+		"counts":       {reading("link_clients"), []string{"link_clients"}, []any{[]int64{storetest.HotLink, 7919}}, false},
+		"owned counts": {reading("account_links"), []string{"account_links"}, []any{storetest.HotAccount, 1, 7919}, false},
+		"series":       {lookingUp("link_quarters"), []string{"link_quarters"}, []any{[]int64{storetest.HotLink, 7919}}, false},
 		"totals": {clickhouse.TotalsSettings(), []string{"link_clients", "account_links"},
 			[]any{[]int64{storetest.HotLink, 7919}, []int64{storetest.HotAccount, 920}}, false},
 		"position": {lookingUp("log_ends"), []string{"log_ends"}, []any{0}, false},

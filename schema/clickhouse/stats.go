@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ const (
 	SELECT toDate(clicked_at) AS day, device, browser, ` + people + ` + ` + bots + `
 	FROM clicks WHERE link_id = ? GROUP BY day, device, browser`
 	clickCounts = `SELECT link_id, ` + people + ` + ` + bots + ` FROM clicks WHERE link_id IN (?) GROUP BY link_id`
+	ownedCounts = `SELECT link_id, ` + people + ` + ` + bots + ` FROM clicks WHERE account_id = ? AND link_id BETWEEN ? AND ? GROUP BY link_id`
 	linkTotals  = `SELECT toUInt8(0) AS of_account, link_id AS id, toInt64(` + people + `), toInt64(` + bots + `)
 	FROM clicks WHERE link_id IN (?) GROUP BY link_id`
 	accountTotals = `SELECT toUInt8(1) AS of_account, account_id AS id, toInt64(` + people + `), toInt64(` + bots + `)
@@ -55,23 +57,60 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 	return stats, wrap(err, "read stats of link %d", linkID)
 }
 
+// listed is how many links a query names. The counts of more are found among those of the account.
+const listed = 5000
+
 // ClickCounts implements schema.ClickStore.
-func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
+func (c *ClickStore) ClickCounts(ctx context.Context, accountID int64, linkIDs []int64) (map[int64]int64, error) {
 	if len(linkIDs) == 0 {
 		return map[int64]int64{}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	counts := make(map[int64]int64, len(linkIDs))
-	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(projectionSettings("link_clients"))), clickCounts, linkIDs)
+	query, projection, args := clickCounts, "link_clients", []any{linkIDs}
+	if len(linkIDs) > listed {
+		query, projection, args = ownedCounts, "account_links", []any{accountID, slices.Min(linkIDs), slices.Max(linkIDs)}
+	}
+	asked, counts := make(map[int64]bool, len(linkIDs)), make(map[int64]int64, len(linkIDs))
+	for _, id := range linkIDs {
+		asked[id] = true
+	}
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(projectionSettings(projection))), query, args...)
 	err = forEachRow(rows, err, func() error {
 		var link int64
 		var total uint64
 		err := rows.Scan(&link, &total)
-		counts[link] = int64(total)
+		if asked[link] {
+			counts[link] = int64(total)
+		}
 		return err
 	})
 	return counts, wrap(err, "read counts of %d links", len(linkIDs))
+}
+
+// ClickSeries implements schema.ReportStore.
+func (c *ClickStore) ClickSeries(ctx context.Context, _ int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error) {
+	series, q := map[int64][]int64{}, schema.ReportQuery{Bounds: bounds}
+	if len(linkIDs) == 0 {
+		return series, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("link_quarters"))), seriesOf(bounds), linkIDs)
+	err = forEachRow(rows, err, func() error {
+		var link, clicks int64
+		var begin uint32
+		err := rows.Scan(&link, &begin, &clicks)
+		q.CountSeries(series, link, time.Unix(int64(begin), 0), clicks)
+		return err
+	})
+	return series, wrap(err, "read series of %d links", len(linkIDs))
+}
+
+func seriesOf(bounds []time.Time) string {
+	return fmt.Sprintf(`SELECT link_id, roundDown(toUnixTimestamp(%s), %s) AS begin, toInt64(%s + %s)
+	FROM clicks WHERE link_id IN (?) AND %s GROUP BY link_id, begin`,
+		quarter, unixTimes(bounds[:len(bounds)-1]), people, bots, quarters(bounds[0], bounds[len(bounds)-1]))
 }
 
 const unionAll = "\nUNION ALL\n"

@@ -33,7 +33,7 @@ func TestTraces(t *testing.T) {
 	ctx, reading := span.Root(background, "read", span.Server, time.Now())
 	_, err = store.LinkStats(ctx, storetest.HotLink)
 	testkit.Must(t, err)
-	_, err = store.ClickCounts(ctx, []int64{storetest.HotLink})
+	_, err = store.ClickCounts(ctx, 1, []int64{storetest.HotLink})
 	testkit.Must(t, err)
 	reading.End()
 	_, err = store.Position(background, 0)

@@ -42,7 +42,7 @@ func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) 
 		testkit.Must(t, err)
 		a.Reports = append(a.Reports, report)
 	}
-	a.Counts, err = store.ClickCounts(t.Context(), links)
+	a.Counts, err = store.ClickCounts(t.Context(), 1, links)
 	testkit.Must(t, err)
 	for _, of := range [][]int64{nil, links} {
 		for _, filter := range []map[schema.Dimension]string{

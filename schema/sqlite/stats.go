@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"linkstream/schema"
 )
@@ -17,6 +18,10 @@ const (
 	SELECT value, coalesce((SELECT total FROM settled_totals WHERE link_id = value), 0) +
 		coalesce((SELECT sum(total) FROM recent WHERE link_id = value), 0) AS clicks
 	FROM json_each(?) WHERE clicks > 0`
+	clickSeries = `
+	SELECT link_id, quarter, people + bots FROM settled_quarters WHERE ` + ofQueryLinks + ` AND quarter >= ?2 AND quarter < ?3
+	UNION ALL
+	SELECT link_id, quarter, sum(total) FROM recent WHERE ` + ofQueryLinks + ` AND quarter >= ?2 AND quarter < ?3 GROUP BY link_id, quarter`
 )
 
 // The statistics of a link ?1, with the arguments of a report of all time.
@@ -66,7 +71,7 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 }
 
 // ClickCounts implements schema.ClickStore.
-func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
+func (c *ClickStore) ClickCounts(ctx context.Context, _ int64, linkIDs []int64) (map[int64]int64, error) {
 	ids, err := json.Marshal(linkIDs)
 	if err != nil {
 		return nil, wrap(err, "encode link IDs")
@@ -74,6 +79,23 @@ func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int6
 	counts := make(map[int64]int64, len(linkIDs))
 	rows, err := c.db.query(ctx, clickCounts, string(ids))
 	return counts, wrap(scanCounts(rows, err, counts), "read counts of %d links", len(linkIDs))
+}
+
+// ClickSeries implements schema.ReportStore.
+func (c *ClickStore) ClickSeries(ctx context.Context, _ int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error) {
+	series, q := map[int64][]int64{}, schema.ReportQuery{Bounds: bounds}
+	ids, err := json.Marshal(linkIDs)
+	if err != nil {
+		return nil, wrap(err, "encode link IDs")
+	}
+	rows, err := c.db.query(ctx, clickSeries, string(ids), quarterOf(bounds[0]), quarterOf(q.End()))
+	err = forEachRow(rows, err, func() error {
+		var link, quarter, clicks int64
+		err := rows.Scan(&link, &quarter, &clicks)
+		q.CountSeries(series, link, time.Unix(quarter*secondsPerQuarter, 0), clicks)
+		return err
+	})
+	return series, wrap(err, "read series of %d links", len(linkIDs))
 }
 
 // ClickTotals implements schema.ClickStore.

@@ -389,9 +389,15 @@ func (f FaultyClicks) ClickTotals(ctx context.Context, links, accounts []int64) 
 	return ofLinks, ofAccounts, err
 }
 
-func (f FaultyClicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
+func (f FaultyClicks) ClickCounts(ctx context.Context, accountID int64, linkIDs []int64) (map[int64]int64, error) {
 	return one(ctx, f.Fault, "ClickCounts", func() (map[int64]int64, error) {
-		return f.ClickStore.ClickCounts(ctx, linkIDs)
+		return f.ClickStore.ClickCounts(ctx, accountID, linkIDs)
+	})
+}
+
+func (f FaultyClicks) ClickSeries(ctx context.Context, accountID int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error) {
+	return one(ctx, f.Fault, "ClickSeries", func() (map[int64][]int64, error) {
+		return f.ReportStore.ClickSeries(ctx, accountID, linkIDs, bounds)
 	})
 }
 

@@ -145,7 +145,7 @@ func (m *model) checkCounts(t *testing.T, store schema.ClickStore) {
 	}
 	m.checkLanes(t, store)
 	ids := slices.Collect(maps.Keys(m.links))
-	counts, err := store.ClickCounts(t.Context(), append(ids, unknownLink))
+	counts, err := store.ClickCounts(t.Context(), 1, append(ids, unknownLink))
 	testkit.Must(t, err)
 	testkit.Equal(t, "links with counts", len(counts), len(m.links))
 	for id, want := range m.links {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,13 +20,14 @@ var statsBehaviours = []behaviour[ClickStores]{
 	{"LinkStats counts each link separately", tellsLinksApart},
 	{"LinkStats and ClickCounts agree while clicks are inserted", agreesWhileInserting},
 	{"ClickCounts omits links without clicks", countsOnlyClicked},
-	{"ClickCounts accepts two thousand links", countsThousandLinks},
+	{"ClickCounts accepts six thousand links", countsManyLinks},
+	{"ClickSeries counts the clicks of each link in each period", countsSeries},
 }
 
 // countOf returns the count of a link.
 func countOf(t *testing.T, store ClickStores, link int64) int64 {
 	t.Helper()
-	counts, err := store.ClickCounts(t.Context(), []int64{link})
+	counts, err := store.ClickCounts(t.Context(), 1, []int64{link})
 	testkit.Must(t, err)
 	return counts[link]
 }
@@ -165,32 +167,60 @@ func tellsLinksApart(t *testing.T, store ClickStores) {
 
 func countsOnlyClicked(t *testing.T, store ClickStores) {
 	for _, ids := range [][]int64{nil, {}, {unknownLink}} {
-		counts, err := store.ClickCounts(t.Context(), ids)
+		counts, err := store.ClickCounts(t.Context(), 1, ids)
 		testkit.Must(t, err)
 		testkit.Equal(t, "counts", len(counts), 0)
 	}
 	model := newModel()
 	model.insert(t, store, 0, append(clicksOf(1, 3), clicksOf(2, 4)...)...)
-	counts, err := store.ClickCounts(t.Context(), []int64{2, unknownLink, 3})
+	counts, err := store.ClickCounts(t.Context(), 1, []int64{2, unknownLink, 3})
 	testkit.Must(t, err)
 	testkit.Equal(t, "counts", counts, map[int64]int64{2: 4})
 }
 
-func countsThousandLinks(t *testing.T, store ClickStores) {
+func countsManyLinks(t *testing.T, store ClickStores) {
 	model := newModel()
 	var clicks []click
-	ids := make([]int64, 0, 2000)
-	for link := range int64(2000) {
+	ids := make([]int64, 0, 6000)
+	for link := range int64(6000) {
 		ids = append(ids, link+1)
-		if link%2 == 0 {
+		if link%6 == 0 {
 			clicks = append(clicks, clicksOf(link+1, 1+int(link%5))...)
 		}
 	}
+	const other = 3000 // of the account, and not asked for
+	ids = slices.DeleteFunc(ids, func(id int64) bool { return id == other })
+	model.insert(t, store, 0, clicksOf(other, 1)...)
+	delete(model.links, other)
 	model.insert(t, store, 0, clicks...)
-	counts, err := store.ClickCounts(t.Context(), ids)
+	counts, err := store.ClickCounts(t.Context(), 1, ids)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links with counts", len(counts), 1000)
 	for link, want := range model.links {
 		testkit.Equal(t, fmt.Sprintf("count of link %d", link), counts[link], want.total)
 	}
+}
+
+func countsSeries(t *testing.T, store ClickStores) {
+	first := epoch.Truncate(schema.ReportResolution)
+	bounds := []time.Time{first, first.Add(schema.ReportResolution), first.Add(25 * time.Hour), first.Add(49 * time.Hour)}
+	var clicks []click
+	for at, link := range map[time.Duration]int64{
+		-time.Second: 1, 0: 1, schema.ReportResolution - time.Millisecond: 1, schema.ReportResolution: 2, 24 * time.Hour: 1, 48 * time.Hour: 2,
+		49 * time.Hour: 3,
+	} {
+		some := clicksOf(link, 2)
+		for i := range some {
+			some[i].at = first.Add(at)
+		}
+		some[0].names[schema.ByDevice] = schema.Bot
+		clicks = append(clicks, some...)
+	}
+	newModel().insert(t, store, 0, clicks...)
+	series, err := store.ClickSeries(t.Context(), 1, []int64{1, 2, 3, unknownLink}, bounds)
+	testkit.Must(t, err)
+	testkit.Equal(t, "series", series, map[int64][]int64{1: {4, 2, 0}, 2: {0, 2, 2}})
+	series, err = store.ClickSeries(t.Context(), 1, nil, bounds)
+	testkit.Must(t, err)
+	testkit.Equal(t, "series of no links", series, nil, nilOrEmpty)
 }

@@ -92,7 +92,7 @@ func BenchmarkClickStore(b *testing.B, store ClickStores, days, clicks int) {
 		b.Run(fmt.Sprintf("ClickCounts/days=%d/links=%d", days, links), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := store.ClickCounts(b.Context(), ids)
+				_, err := store.ClickCounts(b.Context(), 1, ids)
 				testkit.Must(b, err)
 			}
 		})
@@ -126,7 +126,7 @@ func BenchmarkFlood(b *testing.B, store ClickStores, clicks int) {
 		}
 		testkit.Must(b, store.InsertClicks(b.Context(), batch))
 	}
-	counts, err := store.ClickCounts(b.Context(), []int64{link, link + 1, link + others})
+	counts, err := store.ClickCounts(b.Context(), 1, []int64{link, link + 1, link + others})
 	testkit.Must(b, err)
 	testkit.Equal(b, "clicks", counts, map[int64]int64{link: int64(n - n/100), link + 1: int64(n / 100 / others), link + others: int64(n / 100 / others)})
 	zone := func(q schema.ReportQuery, filter map[schema.Dimension]string, offset time.Duration) schema.ReportQuery {

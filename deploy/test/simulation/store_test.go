@@ -203,7 +203,7 @@ func (s *store) LinkStats(_ context.Context, linkID int64) (schema.Stats, error)
 	return stats, nil
 }
 
-func (s *store) ClickCounts(_ context.Context, linkIDs []int64) (map[int64]int64, error) {
+func (s *store) ClickCounts(_ context.Context, _ int64, linkIDs []int64) (map[int64]int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wanted := make(map[int64]bool)
