@@ -244,8 +244,8 @@ func CutPort[T string | []byte](hostport T) (host, port T) {
 	return hostport, hostport[:0]
 }
 
-// ValidHostName reports whether name is the Host of a name: canonical, and not an address. It checks punycode only as
-// far as its characters go, and does not allocate. What is not valid need not be looked up.
+// ValidHostName reports whether name is the Host of a name: canonical, and not an address. It checks only the
+// characters of punycode, and does not allocate. Other names need no look-up.
 func ValidHostName[T string | []byte](name T) bool {
 	return checkHostName(name) == nil && !HostIsAddr(name)
 }

@@ -34,8 +34,8 @@ type LeaseStore interface {
 	// TakeLease states what the holder has of a link and grants it more, if any is left. It returns the lease with the new Granted, and
 	// the Spent that the store knows. CodeNotFound if there is no such link or holder, or a later call was faster.
 	TakeLease(ctx context.Context, holder Incarnation, lease LimitLease) (LimitLease, error)
-	// StateLeases states what the holder has of links, at most 1000, for which it has leases. It grants nothing. What is not granted any
-	// more is left for others.
+	// StateLeases states what the holder has of links, at most 1000, for which it has leases. It grants nothing. Clicks that
+	// are not granted any more are left for others.
 	StateLeases(ctx context.Context, holder Incarnation, leases []LimitLease) error
 	// EndLeases ends all leases of a holder that is gone, which has spent so many clicks of each link, or as many as the store knows if
 	// these are more. Idempotent.

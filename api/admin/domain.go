@@ -89,8 +89,8 @@ func (r *runner) removeDomain(ctx context.Context, args ...string) (string, erro
 	return "", r.stores.ReleaseDomain(ctx, domain.ID, time.Now().UTC())
 }
 
-// transferDomain gives the host to an account, which begins without links on it. What the other account had there stays
-// with that account, as after removeDomain.
+// transferDomain gives the host to an account, which begins without links on it. The other account keeps its links and
+// their counts, as after removeDomain.
 func (r *runner) transferDomain(ctx context.Context, args ...string) (id string, err error) {
 	host, err := r.customHost(args[0])
 	if err != nil {

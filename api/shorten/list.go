@@ -19,7 +19,7 @@ const (
 	SortFewest = "clicks"  // the fewest first, then the newest
 )
 
-// Limits of lists. What they bound is read at once.
+// Limits of lists, which are read at once.
 const (
 	MaxSorted = 100_000 // links in a list by clicks
 	maxWords  = 8       // of a search

@@ -34,7 +34,7 @@
 // # From a row to a link
 //
 // A link keeps its alias as it is, upper case included, because short links that are out in the world have to go on working.
-// Apart from that the rules are those of shorten.Create. What is not an alias of at most 20 characters is an error of the row.
+// Otherwise the rules are those of shorten.Create. Any other alias of more than 20 characters is an error of the row.
 //
 //   - Alias and domain are read from their columns, or from the short URL if there is no such column. A custom link of Bitly
 //     takes the place of the bit.ly address. Of custom_bitlinks, up to 20 per row, each becomes a link.

@@ -12,7 +12,7 @@
 // A process that is killed or suspended loses its lease, and the next one repeats at most the delivery under way, with the same ID.
 //
 // A failed delivery is repeated after growing pauses, or later if the receiver asks by Retry-After. The answer 410 switches the webhook
-// off, and so does failing for three days. What waits is bounded by the store, what is dropped is counted there.
+// off, and so does failing for three days. The store bounds the deliveries that wait, and counts those that it drops.
 //
 // A sender connects to public addresses and to networks that the operator allows, and to none of the service's own. It checks the
 // address of the connection, not that of an earlier look-up, so a name that changes its addresses gains nothing. It follows no redirect.

@@ -8,8 +8,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// zapLogger returns a logger for certmagic that writes to log. What it calls information is for debugging here, and its errors are
-// warnings: the old certificate is served, and it tries again.
+// zapLogger returns a logger for certmagic that writes to log. Its information is for debugging here, and its errors are warnings:
+// the old certificate is served, and certmagic tries again.
 func zapLogger(log *slog.Logger) *zap.Logger { return zap.New(&slogCore{log: log}) }
 
 type slogCore struct{ log *slog.Logger }

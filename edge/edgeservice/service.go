@@ -285,9 +285,9 @@ func (s *Service) closeLimits(ctx context.Context) {
 	}
 }
 
-// followChanges drops what changes until ctx is done. What waits in the link store comes first: a change that is not there any more is
-// in the topic, so both together prove the entries of
-// the snapshot. If the store does not answer, the topic alone does, as links are served from memory then.
+// followChanges drops changed entries of the cache until ctx is done. It reads the outbox first: a change that has left it is in the
+// topic, so outbox and topic together prove the entries of the snapshot. If the store does not answer, the topic alone proves them, and
+// links are served from memory.
 func (s *Service) followChanges(ctx context.Context) {
 	first, cancel := context.WithTimeout(ctx, proofPatience/2)
 	_ = s.pending.drop(first) // run tries again, and logs

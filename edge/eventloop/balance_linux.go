@@ -98,7 +98,7 @@ var idleCPUs = func() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// busyness returns how busy a loop was a moment ago. One that sleeps does not measure.
+// busyness returns how busy a loop was a moment ago: 0 for a sleeping loop, which does not measure.
 func (l *loop) busyness(now time.Duration) float64 {
 	if now-time.Duration(l.balance.measured.Load()) > staleAfter {
 		return 0

@@ -201,7 +201,7 @@ func TestRestartLosesNoConnection(t *testing.T) {
 
 func TestStandbyHandsOver(t *testing.T) {
 	eachWay(t, func(t *testing.T, loops int) {
-		port, err := service.ListenStandby("127.0.0.1:0", "text/plain", "soon\n", slog.New(slog.DiscardHandler))
+		port, err := service.Sockets(nil).ListenStandby("", "127.0.0.1:0", "text/plain", "soon\n", slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

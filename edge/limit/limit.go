@@ -252,7 +252,7 @@ func (l *Limits) ask(x *lease, limit int64, counts bool) {
 	}
 }
 
-// refill states the lease and takes more. What was granted under another limit is given back. Callers hold x.mu.
+// refill states the lease and takes more. It gives back clicks that were granted under another limit. Callers hold x.mu.
 func (l *Limits) refill(x *lease, limit int64) {
 	if x.limit.Load() != limit {
 		x.giveBack()

@@ -1,7 +1,7 @@
 // Package password lets visitors through to links that ask for a password.
 //
 // An edge knows that a link asks for a password, and a version that changes with the password. An api has the hash and checks what
-// visitors enter; its address is in the link store, unless -edge.api says another one. Who enters the right password gets a grant: a
+// visitors enter; its address is in the link store, unless -edge.api says another one. The right password earns a grant: a
 // cookie that says until when, with a code made of the link, the version, and a key that all edges share through the link store. So a
 // grant is worth as much on every edge, also after a restart, and nothing for another link or once the password has changed.
 package password

@@ -70,8 +70,8 @@ func (h *Handler) find(q *request, hash []byte) (target resolve.Target, err erro
 	return target, err, true
 }
 
-// follow answers a request for a link that was found, or not. Whatever decides about a visit (a stop, an expiry, an extension, a
-// forwarded query) decides here, before the click is recorded. It returns false if the click has to wait for a goroutine.
+// follow answers a request for a link that was found, or not. Stops, expiries, extensions and forwarded queries are applied here,
+// before the click is recorded. It returns false if the click has to wait for a goroutine.
 func (h *Handler) follow(q *request, target resolve.Target, err error) bool {
 	switch {
 	case err != nil:
@@ -88,8 +88,8 @@ func (h *Handler) follow(q *request, target resolve.Target, err error) bool {
 	return true
 }
 
-// record records the click of a request, if it is one, with the name of the rule or variant that decides, and counts the answer. It returns false on an event loop if the spool would
-// have to wait.
+// record records the click of a request, if it is one, with the name of the rule or variant that decides, and counts the answer. It
+// returns false on an event loop if the spool would have to wait.
 func (h *Handler) record(q *request, target resolve.Target, route []byte, answered *metrics.Counter) bool {
 	var v visitor
 	v.read(&q.Request.Header)

@@ -33,9 +33,9 @@ var (
 	errTooLate = errors.New("the link store has not answered in time")
 )
 
-// linkQuery looks up many links at a time. A look-up begins at once if none is under way. Those that come during a query share the
-// next one, which begins when gather has passed, beside the first one if that takes longer. So the store is asked less often per
-// link the more links are asked for. A look-up costs neither a goroutine nor a timer.
+// linkQuery looks up many links at a time. A look-up begins a query at once if none is under way. Look-ups that come during a query
+// share the next one, which begins after gather, even if the first one is still under way. So the busier the edge, the fewer
+// queries per link. A look-up costs neither a goroutine nor a timer.
 type linkQuery struct {
 	links   linkStore
 	cache   *cache[linkIDs]
@@ -94,7 +94,7 @@ func (q *linkQuery) begin(f *flight[linkIDs]) {
 	l.mu.Unlock()
 }
 
-// start has another goroutine ask the store for what waits, if there is room for it. The caller holds l.mu.
+// start starts a goroutine that asks the store for the waiting look-ups, if there is room for it. The caller holds l.mu.
 func (q *linkQuery) start(l *line) {
 	if len(l.waiting) > 0 && !l.gathering && l.running < l.parallel {
 		l.gathering = true
@@ -125,7 +125,7 @@ func (q *linkQuery) run(l *line) {
 
 // lookUp looks up a batch, and ends it.
 func (q *linkQuery) lookUp(l *line, batch []*flight[linkIDs]) {
-	// A look-up ends when its own time is over, the query when that of the last one is: see expire.
+	// Each look-up has a deadline of its own; the query ends at the last one: see expire.
 	ctx, cancel := context.WithDeadline(q.limiter.ctx, batch[len(batch)-1].began.Add(q.limiter.timeout))
 	defer cancel()
 	found, err := q.ask(ctx, batch)
@@ -137,8 +137,8 @@ func (q *linkQuery) lookUp(l *line, batch []*flight[linkIDs]) {
 	}
 }
 
-// take removes the next batch from those that wait, perhaps an empty one, or returns how long it has to wait. What is left is for
-// another goroutine.
+// take removes the next batch from the line, perhaps an empty one, or returns how long it has to wait. Another goroutine takes the
+// rest.
 func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +162,7 @@ func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration)
 	return batch, 0
 }
 
-// goOn reports whether the goroutine that calls it is to take what waits. If not, it must end.
+// goOn reports whether the calling goroutine takes the next batch. If not, it must end.
 func (l *line) goOn() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,7 +174,7 @@ func (l *line) goOn() bool {
 	return true
 }
 
-// finish returns those of a batch whose time is not over: their outcome is that of the query.
+// finish returns the look-ups of a batch that have not expired. The query decides their outcome.
 func (l *line) finish(batch []*flight[linkIDs]) []*flight[linkIDs] {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,7 +20,7 @@ const (
 	minNegativeBytes = 16 << 10
 )
 
-// cache holds what the link store has at each key. The package documentation describes the states of its entries.
+// cache holds the link store's answer for each key. The package documentation describes the states of its entries.
 type cache[V value] struct {
 	store    store[V]
 	negative *times // until when a key is known not to exist; written under mu
@@ -257,8 +257,8 @@ func (c *cache[V]) drop(key []byte) {
 	c.saver.forget(string(key))
 }
 
-// dropEach drops the entries for which is returns true, and what flights under way find. note writes to the snapshot what is dropped;
-// the caller's change comes before.
+// dropEach drops the entries for which is returns true, and the results of flights under way. note records the drop in the snapshot.
+// The caller has made its change before.
 func (c *cache[V]) dropEach(note func(), is func(*entry[V]) bool) {
 	c.mu.Lock()
 	for _, f := range c.flights {
@@ -267,7 +267,7 @@ func (c *cache[V]) dropEach(note func(), is func(*entry[V]) bool) {
 	c.negative.clearAll()
 	note()
 	c.mu.Unlock()
-	// What is published from here on was looked up after the call.
+	// Entries that are published from here on were looked up after the call.
 	c.store.each(func(e *entry[V]) {
 		if is(e) {
 			e.state.drop()

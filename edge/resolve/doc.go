@@ -17,7 +17,7 @@
 //     (quota.go).
 //   - A flight is a look-up under way, which all requests for its key share (cache.go).
 //   - A query looks up many links: the look-ups that begin during a query share the next one (batch.go). Hosts are looked up one by one
-//     (hostquery.go). What a domain has for visitors whom no link leads anywhere is in its host's entry (site.go).
+//     (hostquery.go). A host's entry has the URLs for visitors whom no link of the domain leads anywhere (site.go).
 //
 // TryResolve does all of this without waiting: if a look-up is needed, it begins the look-up, and the caller asks again when its Waiter has
 // been told of the end. So neither a look-up nor a refusal needs a goroutine. Resolve is TryResolve with a wait.
@@ -61,8 +61,8 @@
 // # Answers
 //
 // An entry holds the whole answer (answer.go): the location, when the link expires and where it leads then, whether it forwards
-// queries, its extension (extension.go), or why it leads nowhere. So expiry is exact to the second and needs no look-up. Preview alone reads a link from the
-// store although it is cached: titles and dates are not worth the memory of every entry. So it is with AppLinks.
+// queries, its extension (extension.go), or why it leads nowhere. So expiry is exact to the second and needs no look-up. Preview and
+// AppLinks read cached links from the store, too: titles, dates and documents are not worth the memory of every entry.
 //
 // # Invariants
 //

@@ -154,7 +154,7 @@ func (c *cache[V]) load(entries map[uint64]*entry[V]) (kept int) {
 	return kept
 }
 
-// load puts what was restored into the caches.
+// load puts the restored entries into the caches.
 func (r *Resolver) load(s *restoring) {
 	maps.DeleteFunc(s.links, func(_ uint64, e *entry[linkIDs]) bool { return e.saved.Load() <= s.recall[e.value.account] })
 	r.restored = r.hosts.load(s.hosts) + r.links.load(s.links)

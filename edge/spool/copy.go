@@ -88,9 +88,9 @@ type segmentFile struct {
 	firstSeq uint64      // 0 if the header is damaged
 }
 
-// usedSegments returns a folder's segments that are not spares, without gaps in their lanes. While the folder is looked
-// through, segments become active and new ones are created. So it is looked through twice: what precedes a segment that was
-// seen to be active is there the second time, unless it is acknowledged. What is newer is left out.
+// usedSegments returns a folder's segments that are not spares, without gaps in their lanes. While it reads the folder, segments
+// become active and new ones are created. So it reads the folder twice: all segments before one that was active the first time are
+// there the second time, unless they are acknowledged. Newer segments are left out.
 func (c copier) usedSegments(dir string) (used []segmentFile, err error) {
 	first, err := c.activeSegments(dir)
 	if err != nil {

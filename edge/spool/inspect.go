@@ -76,7 +76,7 @@ func (i *inspection) lane(id schema.Lane) *inspectedLane {
 }
 
 // readLanes reads all segments. While it does so, segments become active and new ones are created. So it first looks which are
-// active: what precedes those is complete when it is read, or acknowledged. What is newer is left out.
+// active: segments before them are complete when they are read, or acknowledged. Newer segments are left out.
 func (i *inspection) readLanes() error {
 	newest := make(map[schema.Lane]uint64)
 	if err := i.readFolders(func(dir string) error { return lookAt(dir, newest) }); err != nil {

@@ -2,7 +2,7 @@
 //
 //	recorded = counted + pending + set aside + missing
 //
-// and missing must be 0. What is recorded is known from the spools of edges, the topic and the click store; without a spool, from
+// and missing must be 0. Recorded clicks are known from the spools of edges, the topic and the click store; without a spool, from
 // the other two. Clicks that found no room in a spool are dropped: they have no number, and each spool says how many there are.
 //
 // Clicks are on their way meanwhile, from a spool to the topic and from there to the store. They are looked for in this order, so

@@ -44,8 +44,8 @@ func (p *Partition) loadPosition(ctx context.Context) error {
 	case doubt != "":
 		p.beginEpoch(start, doubt)
 	case position.Next > start:
-		// What follows the last counted click was dropped. It is read again, because the log may have ended in between and
-		// have other records there now.
+		// The records after the last counted click were dropped. They are read again, because the log may have ended in
+		// between and have other records there now.
 		p.batch.Next = p.last.Offset + 1
 	}
 	p.status.setNext(p.number, p.batch.Next)

@@ -261,7 +261,7 @@ func (r *compaction) context(ctx context.Context) context.Context {
 	return ch.Context(ctx, ch.WithQueryID(compactionQuery+rand.Text()), ch.WithSettings(ch.Settings{
 		"max_execution_time": int(compactTimeout.Seconds()), "max_threads": 2, "max_insert_threads": 1,
 		// In the order of the rows, which would need less memory, aggregation takes a hundred times longer for links with few
-		// clicks per day. What does not fit in memory goes to the server's disk.
+		// clicks per day. Sums that do not fit in memory go to the server's disk.
 		"optimize_aggregation_in_order": 0, "max_bytes_before_external_group_by": 1 << 30,
 		"optimize_use_projections": 0, "async_insert": 0, "insert_deduplicate": 0,
 		"max_partition_size_to_drop": 0, "max_table_size_to_drop": 0, // 50 GB by default

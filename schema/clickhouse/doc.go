@@ -68,8 +68,8 @@
 //
 // Visitors are states of uniqCombined64 by UTC day, which take the server 0.2 ms each to merge once a day has more than 2048 visitors. If
 // bounds do not begin UTC days, the hashes in the rows of all of the time are counted, which takes 50 to 90 ns per row: some 350 ms for a
-// link with 4 million clicks. States by quarter or half of an hour take as long. A filtered report has no visitors. What compacted months
-// and other stores have counted is in kept_visitors, whose states are united with those of the rows; most reports find nothing there.
+// link with 4 million clicks. States by quarter or half of an hour take as long. A filtered report has no visitors. Table kept_visitors
+// has the states of compacted months and of other stores, which are united with those of the rows; most reports find nothing there.
 //
 // schema.Dimensions and linkGroups generate the columns, the projections, the statements of compaction and the queries of reports.
 // link_clients also answers statistics. A referrer is not grouped with other names: together they would make hundreds of times as many

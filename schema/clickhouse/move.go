@@ -14,7 +14,7 @@ import (
 	"linkstream/schema"
 )
 
-// What another store has counted is one month of its own, in the form of compacted months: aggregates and marks. It is built in a
+// The counts of another store are one month of their own, in the form of compacted months: aggregates and marks. It is built in a
 // table of its own, compared with its source, and put in place in one step, as often as necessary. Inserts and compaction never
 // touch this month. Marks have a partition that no log has, so the new topic begins without a position.
 const (

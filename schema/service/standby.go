@@ -38,14 +38,9 @@ type Standby struct {
 	takenOver atomic.Bool   // by the service
 }
 
-// ListenStandby listens on addr. Until the service takes over, requests are answered with 503 and body. The caller closes
-// the Standby, which is no error if a server has closed it already.
-func ListenStandby(addr, contentType, body string, log *slog.Logger) (*Standby, error) {
-	return Sockets(nil).ListenStandby("", addr, contentType, body, log)
-}
-
-// ListenStandby is the function of that name if no socket was inherited under this name. On an inherited socket, requests wait
-// for 5 seconds before they are answered with 503.
+// ListenStandby listens on addr, or on the inherited socket of that name. Until the service takes over, requests are answered with 503
+// and body; on an inherited socket they wait 5 seconds before. The caller closes the Standby, which is no error if a server has closed
+// it already.
 func (s Sockets) ListenStandby(name, addr, contentType, body string, log *slog.Logger) (*Standby, error) {
 	ln, inherited, err := s.Listen(name, addr)
 	if err != nil {

@@ -62,7 +62,7 @@ func (a *aggregate) fillClients(ctx context.Context, db *database, b *schema.Cli
 	if err := a.ids.learn(ctx, db, unknown); err != nil {
 		return err
 	}
-	// What was known may be forgotten.
+	// learn may have forgotten other names of the batch.
 	if a.clients, unknown = a.ids.clients(a.clients[:0], b); len(unknown) > 0 {
 		err = a.ids.learn(ctx, db, unknown)
 		a.clients, _ = a.ids.clients(a.clients[:0], b)

@@ -37,8 +37,8 @@ func openCurrent(ctx context.Context, path, synchronous string, migrations fs.FS
 	return open(path, synchronous, func(db *database) error { return migration.Check(ctx, goose.DialectSQLite3, db.read, migrations) })
 }
 
-// open opens or creates the file and calls check with it. synchronous is the value of SQLite's pragma. What a process has committed that
-// was killed before the sync is visible to all later ones, so it is synced first: they rely on it.
+// open opens or creates the file and calls check with it. synchronous is the value of SQLite's pragma. Transactions
+// of a process that was killed before it synced are visible to later processes, which rely on them, so open syncs them first.
 func open(path, synchronous string, check func(*database) error) (*database, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

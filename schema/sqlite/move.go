@@ -31,7 +31,7 @@ const (
 		BEGIN SELECT RAISE(ABORT, 'the data has moved to other engines'); END`
 )
 
-// What the api writes when it only reads: limits, and the times of last uses. Nobody misses the changes of a few seconds.
+// Rows that the api writes when it only reads: limits, and the times of last uses. Nobody misses the changes of a few seconds.
 var (
 	neverFrozen   = []string{"attempts", "rate_windows"}
 	freelyUpdated = map[string][]string{"tokens": {"used_at"}, "sessions": {"seen_at", "expires_at"}}

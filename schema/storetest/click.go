@@ -352,8 +352,8 @@ func refusesBatchBeyond(t *testing.T, store schema.ClickStore) {
 	model.check(t, store)
 }
 
-// countsWholeBatches ends the context of inserts at any moment. What is not counted when an insert returns must not be
-// counted later: the position, which is read at once, says what the model counts.
+// countsWholeBatches ends the context of inserts at any moment. A batch that is not counted when an insert returns must not
+// be counted later: the position, which is read at once, says what the model counts.
 func countsWholeBatches(t *testing.T, store schema.ClickStore) {
 	model := newModel()
 	random := rand.New(rand.NewPCG(11, 12))

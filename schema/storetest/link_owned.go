@@ -63,7 +63,7 @@ func ownedMissesOthers(t *testing.T, store schema.Database) {
 	}
 }
 
-// keepsLinks checks one row of each kind. That stores keep all fields is checked without reopening.
+// keepsLinks checks one row of each kind. Other tests check all fields, without reopening.
 func keepsLinks(t *testing.T, open Open[schema.Database]) {
 	store, reopen := open(t)
 	owner := addAccount(t, store, "a@example.org")

@@ -14,7 +14,7 @@ import (
 // account, with URLs that end with "?n=" and the number.
 const TimedLinks = 100_000
 
-// BenchmarkLinkStores times the reads of links. That a page costs the same wherever it is shows in Links.
+// BenchmarkLinkStores times the reads of links. Links shows whether the first and the last page cost the same.
 func BenchmarkLinkStores(b *testing.B, store schema.Database, accountID int64) {
 	b.Run("Link", func(b *testing.B) {
 		var n atomic.Int64

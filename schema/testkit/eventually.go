@@ -34,7 +34,7 @@ func Succeeds(tb testing.TB, check func() error) {
 	SucceedsWithin(tb, Patience, check)
 }
 
-// SucceedsWithin is Succeeds with another patience than Patience. What has a promised duration is for Takes and Follows.
+// SucceedsWithin is Succeeds with another patience than Patience. Use Takes and Follows for promised durations.
 func SucceedsWithin(tb testing.TB, d time.Duration, check func() error) {
 	tb.Helper()
 	if err := Poll(d, check); err != nil {

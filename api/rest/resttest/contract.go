@@ -1,7 +1,7 @@
 // Package resttest is the contract of the API, version 1, as a suite that any running API passes, over its HTTP: that of a process of the
 // tests, and the built programs on each kind of engines. It is also the client that other tests of the API use.
 //
-// The tests follow the sections of the API's document. What needs visitors is not here, since not every API has an edge beside it.
+// The tests follow the sections of the API's document. They need no visitors, since not every API has an edge beside it.
 package resttest
 
 import (

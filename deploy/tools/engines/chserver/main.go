@@ -4,7 +4,7 @@
 // libchdb.so, ClickHouse as a library, and this program speaks the native protocol and HTTP in front of it, as far as
 // clickhouse-go uses them. It is for tests, benchmarks and trying out.
 //
-// What differs from a server: one user, without a password, who may read all system tables; results are held in memory before they are sent; a query's
+// Differences from a server: one user, without a password, who may read all system tables; results are held in memory before they are sent; a query's
 // settings end with the query, and so do temporary tables; inserts are never asynchronous; no external tables, progress
 // or query log; and query_id means something in KILL QUERY only.
 package main

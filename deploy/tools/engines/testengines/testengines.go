@@ -3,7 +3,7 @@
 //
 // Postgres, Kafka and ClickHouse use the engine at the address in the environment, if there is one. Otherwise they,
 // like StartPostgres, StartKafka and StartClickHouse, start a program: one of this machine, or one from the user's
-// cache folder. What is not in the cache is installed there by the machine's own package client (apt, Maven, npm),
+// cache folder. A missing program is installed there by the machine's own package client (apt, Maven, npm),
 // once for all processes and runs. A started engine is a child of this process and dies with it.
 package testengines
 
