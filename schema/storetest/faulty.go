@@ -88,9 +88,7 @@ func (f FaultyDatabase) TagCounts(ctx context.Context, accountID int64, after st
 }
 
 func (f FaultyDatabase) TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.TaggedLink, error) {
-	return one(ctx, f.Fault, "TaggedLinks", func() ([]schema.TaggedLink, error) {
-		return f.Database.TaggedLinks(ctx, accountID, ordinal, limit)
-	})
+	return one(ctx, f.Fault, "TaggedLinks", func() ([]schema.TaggedLink, error) { return f.Database.TaggedLinks(ctx, accountID, ordinal, limit) })
 }
 
 func (f FaultyDatabase) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
@@ -129,40 +127,24 @@ func (f FaultyDatabase) Destinations(ctx context.Context, keys []schema.LinkKey)
 	return one(ctx, f.Fault, "Destinations", func() ([]schema.Destination, error) { return f.Database.Destinations(ctx, keys) })
 }
 
-func (f FaultyDatabase) OwnedLink(
-	ctx context.Context, accountID int64, hash string, domainID *int64,
-) (schema.Link, error) {
-	return one(ctx, f.Fault, "OwnedLink", func() (schema.Link, error) {
-		return f.Database.OwnedLink(ctx, accountID, hash, domainID)
-	})
+func (f FaultyDatabase) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
+	return one(ctx, f.Fault, "OwnedLink", func() (schema.Link, error) { return f.Database.OwnedLink(ctx, accountID, hash, domainID) })
 }
 
-func (f FaultyDatabase) Links(
-	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
-) ([]schema.Link, int64, error) {
-	return two(ctx, f.Fault, "Links", func() ([]schema.Link, int64, error) {
-		return f.Database.Links(ctx, accountID, filter, page)
-	})
+func (f FaultyDatabase) Links(ctx context.Context, accountID int64, filter schema.LinkFilter, page int64) ([]schema.Link, int64, error) {
+	return two(ctx, f.Fault, "Links", func() ([]schema.Link, int64, error) { return f.Database.Links(ctx, accountID, filter, page) })
 }
 
-func (f FaultyDatabase) LinkIDs(
-	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
-) ([]int64, error) {
-	return one(ctx, f.Fault, "LinkIDs", func() ([]int64, error) {
-		return f.Database.LinkIDs(ctx, accountID, filter, limit)
-	})
+func (f FaultyDatabase) LinkIDs(ctx context.Context, accountID int64, filter schema.LinkFilter, limit int) ([]int64, error) {
+	return one(ctx, f.Fault, "LinkIDs", func() ([]int64, error) { return f.Database.LinkIDs(ctx, accountID, filter, limit) })
 }
 
 func (f FaultyDatabase) LinksAfter(ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int) ([]schema.Link, error) {
-	return one(ctx, f.Fault, "LinksAfter", func() ([]schema.Link, error) {
-		return f.Database.LinksAfter(ctx, accountID, filter, ordinal, limit)
-	})
+	return one(ctx, f.Fault, "LinksAfter", func() ([]schema.Link, error) { return f.Database.LinksAfter(ctx, accountID, filter, ordinal, limit) })
 }
 
 func (f FaultyDatabase) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
-	return one(ctx, f.Fault, "LinksByID", func() ([]schema.Link, error) {
-		return f.Database.LinksByID(ctx, accountID, ids)
-	})
+	return one(ctx, f.Fault, "LinksByID", func() ([]schema.Link, error) { return f.Database.LinksByID(ctx, accountID, ids) })
 }
 
 func (f FaultyDatabase) LinkPassword(ctx context.Context, id int64) (string, int64, error) {
@@ -170,9 +152,7 @@ func (f FaultyDatabase) LinkPassword(ctx context.Context, id int64) (string, int
 }
 
 func (f FaultyDatabase) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
-	return do(ctx, f.Fault, "SetTakenDown", func() error {
-		return f.Database.SetTakenDown(ctx, domainID, hash, takenDown)
-	})
+	return do(ctx, f.Fault, "SetTakenDown", func() error { return f.Database.SetTakenDown(ctx, domainID, hash, takenDown) })
 }
 
 func (f FaultyDatabase) RecordedCall(ctx context.Context, call schema.IdempotentCall) (schema.RecordedCall, error) {
@@ -184,15 +164,11 @@ func (f FaultyDatabase) CreateAccount(ctx context.Context, account *schema.Accou
 }
 
 func (f FaultyDatabase) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
-	return do(ctx, f.Fault, "CreateFirstAccount", func() error {
-		return f.Database.CreateFirstAccount(ctx, account, token)
-	})
+	return do(ctx, f.Fault, "CreateFirstAccount", func() error { return f.Database.CreateFirstAccount(ctx, account, token) })
 }
 
 func (f FaultyDatabase) AccountByEmail(ctx context.Context, email string) (schema.Account, error) {
-	return one(ctx, f.Fault, "AccountByEmail", func() (schema.Account, error) {
-		return f.Database.AccountByEmail(ctx, email)
-	})
+	return one(ctx, f.Fault, "AccountByEmail", func() (schema.Account, error) { return f.Database.AccountByEmail(ctx, email) })
 }
 
 func (f FaultyDatabase) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
@@ -203,12 +179,8 @@ func (f FaultyDatabase) SetTimeZone(ctx context.Context, accountID int64, zone s
 	return do(ctx, f.Fault, "SetTimeZone", func() error { return f.Database.SetTimeZone(ctx, accountID, zone) })
 }
 
-func (f FaultyDatabase) SetPassword(
-	ctx context.Context, accountID int64, passwordHash string, keepSessionID int64,
-) error {
-	return do(ctx, f.Fault, "SetPassword", func() error {
-		return f.Database.SetPassword(ctx, accountID, passwordHash, keepSessionID)
-	})
+func (f FaultyDatabase) SetPassword(ctx context.Context, accountID int64, passwordHash string, keepSessionID int64) error {
+	return do(ctx, f.Fault, "SetPassword", func() error { return f.Database.SetPassword(ctx, accountID, passwordHash, keepSessionID) })
 }
 
 func (f FaultyDatabase) CreateToken(ctx context.Context, token *schema.Token) error {
@@ -216,9 +188,7 @@ func (f FaultyDatabase) CreateToken(ctx context.Context, token *schema.Token) er
 }
 
 func (f FaultyDatabase) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
-	return two(ctx, f.Fault, "TokenByDigest", func() (schema.Token, schema.Account, error) {
-		return f.Database.TokenByDigest(ctx, digest)
-	})
+	return two(ctx, f.Fault, "TokenByDigest", func() (schema.Token, schema.Account, error) { return f.Database.TokenByDigest(ctx, digest) })
 }
 
 func (f FaultyDatabase) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
@@ -234,29 +204,19 @@ func (f FaultyDatabase) UseTokens(ctx context.Context, usedAt map[int64]time.Tim
 }
 
 func (f FaultyDatabase) CreateSession(ctx context.Context, session *schema.Session, passwordHash string) error {
-	return do(ctx, f.Fault, "CreateSession", func() error {
-		return f.Database.CreateSession(ctx, session, passwordHash)
-	})
+	return do(ctx, f.Fault, "CreateSession", func() error { return f.Database.CreateSession(ctx, session, passwordHash) })
 }
 
-func (f FaultyDatabase) SessionByDigest(
-	ctx context.Context, digest [32]byte, now time.Time,
-) (schema.Session, schema.Account, error) {
-	return two(ctx, f.Fault, "SessionByDigest", func() (schema.Session, schema.Account, error) {
-		return f.Database.SessionByDigest(ctx, digest, now)
-	})
+func (f FaultyDatabase) SessionByDigest(ctx context.Context, digest [32]byte, now time.Time) (schema.Session, schema.Account, error) {
+	return two(ctx, f.Fault, "SessionByDigest", func() (schema.Session, schema.Account, error) { return f.Database.SessionByDigest(ctx, digest, now) })
 }
 
 func (f FaultyDatabase) Sessions(ctx context.Context, accountID int64, now time.Time) ([]schema.Session, error) {
-	return one(ctx, f.Fault, "Sessions", func() ([]schema.Session, error) {
-		return f.Database.Sessions(ctx, accountID, now)
-	})
+	return one(ctx, f.Fault, "Sessions", func() ([]schema.Session, error) { return f.Database.Sessions(ctx, accountID, now) })
 }
 
 func (f FaultyDatabase) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
-	return do(ctx, f.Fault, "ExtendSession", func() error {
-		return f.Database.ExtendSession(ctx, sessionID, seenAt, expiresAt)
-	})
+	return do(ctx, f.Fault, "ExtendSession", func() error { return f.Database.ExtendSession(ctx, sessionID, seenAt, expiresAt) })
 }
 
 func (f FaultyDatabase) EndSession(ctx context.Context, accountID, sessionID int64) error {
@@ -276,15 +236,11 @@ func (f FaultyDatabase) Domain(ctx context.Context, domainID int64) (schema.Doma
 }
 
 func (f FaultyDatabase) DomainsByHost(ctx context.Context, host string) ([]schema.Domain, error) {
-	return one(ctx, f.Fault, "DomainsByHost", func() ([]schema.Domain, error) {
-		return f.Database.DomainsByHost(ctx, host)
-	})
+	return one(ctx, f.Fault, "DomainsByHost", func() ([]schema.Domain, error) { return f.Database.DomainsByHost(ctx, host) })
 }
 
 func (f FaultyDatabase) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
-	return one(ctx, f.Fault, "VerifiedDomain", func() (schema.Domain, error) {
-		return f.Database.VerifiedDomain(ctx, host)
-	})
+	return one(ctx, f.Fault, "VerifiedDomain", func() (schema.Domain, error) { return f.Database.VerifiedDomain(ctx, host) })
 }
 
 func (f FaultyDatabase) VerifiedHosts(ctx context.Context, hosts []string) ([]string, error) {
@@ -292,9 +248,7 @@ func (f FaultyDatabase) VerifiedHosts(ctx context.Context, hosts []string) ([]st
 }
 
 func (f FaultyDatabase) VerifiedDomains(ctx context.Context, after int64, limit int) ([]schema.Domain, error) {
-	return one(ctx, f.Fault, "VerifiedDomains", func() ([]schema.Domain, error) {
-		return f.Database.VerifiedDomains(ctx, after, limit)
-	})
+	return one(ctx, f.Fault, "VerifiedDomains", func() ([]schema.Domain, error) { return f.Database.VerifiedDomains(ctx, after, limit) })
 }
 
 func (f FaultyDatabase) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
@@ -318,15 +272,11 @@ func (f FaultyDatabase) DeleteDomain(ctx context.Context, domainID int64) error 
 }
 
 func (f FaultyDatabase) DomainsToCheck(ctx context.Context, now, again time.Time, limit int) ([]schema.Domain, error) {
-	return one(ctx, f.Fault, "DomainsToCheck", func() ([]schema.Domain, error) {
-		return f.Database.DomainsToCheck(ctx, now, again, limit)
-	})
+	return one(ctx, f.Fault, "DomainsToCheck", func() ([]schema.Domain, error) { return f.Database.DomainsToCheck(ctx, now, again, limit) })
 }
 
 func (f FaultyDatabase) NoteDomainCheck(ctx context.Context, domainID int64, failingSince, checkAt time.Time) error {
-	return do(ctx, f.Fault, "NoteDomainCheck", func() error {
-		return f.Database.NoteDomainCheck(ctx, domainID, failingSince, checkAt)
-	})
+	return do(ctx, f.Fault, "NoteDomainCheck", func() error { return f.Database.NoteDomainCheck(ctx, domainID, failingSince, checkAt) })
 }
 
 func (f FaultyDatabase) ContestDomain(ctx context.Context, domainID, by int64, at time.Time) error {
@@ -334,27 +284,19 @@ func (f FaultyDatabase) ContestDomain(ctx context.Context, domainID, by int64, a
 }
 
 func (f FaultyDatabase) TransferDomain(ctx context.Context, domainID int64, at, checkAt time.Time) error {
-	return do(ctx, f.Fault, "TransferDomain", func() error {
-		return f.Database.TransferDomain(ctx, domainID, at, checkAt)
-	})
+	return do(ctx, f.Fault, "TransferDomain", func() error { return f.Database.TransferDomain(ctx, domainID, at, checkAt) })
 }
 
 func (f FaultyDatabase) ReleaseDomain(ctx context.Context, domainID int64, at time.Time) error {
 	return do(ctx, f.Fault, "ReleaseDomain", func() error { return f.Database.ReleaseDomain(ctx, domainID, at) })
 }
 
-func (f FaultyDatabase) LeaseRequests(
-	ctx context.Context, tokenID int64, window time.Time, limit int,
-) (int, int, error) {
-	return two(ctx, f.Fault, "LeaseRequests", func() (int, int, error) {
-		return f.Database.LeaseRequests(ctx, tokenID, window, limit)
-	})
+func (f FaultyDatabase) LeaseRequests(ctx context.Context, tokenID int64, window time.Time, limit int) (int, int, error) {
+	return two(ctx, f.Fault, "LeaseRequests", func() (int, int, error) { return f.Database.LeaseRequests(ctx, tokenID, window, limit) })
 }
 
 func (f FaultyClicks) Position(ctx context.Context, partition int) (schema.Position, error) {
-	return one(ctx, f.Fault, "Position", func() (schema.Position, error) {
-		return f.ClickStore.Position(ctx, partition)
-	})
+	return one(ctx, f.Fault, "Position", func() (schema.Position, error) { return f.ClickStore.Position(ctx, partition) })
 }
 
 func (f FaultyClicks) LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
@@ -390,15 +332,11 @@ func (f FaultyClicks) ClickTotals(ctx context.Context, links, accounts []int64) 
 }
 
 func (f FaultyClicks) ClickCounts(ctx context.Context, accountID int64, linkIDs []int64) (map[int64]int64, error) {
-	return one(ctx, f.Fault, "ClickCounts", func() (map[int64]int64, error) {
-		return f.ClickStore.ClickCounts(ctx, accountID, linkIDs)
-	})
+	return one(ctx, f.Fault, "ClickCounts", func() (map[int64]int64, error) { return f.ClickStore.ClickCounts(ctx, accountID, linkIDs) })
 }
 
 func (f FaultyClicks) ClickSeries(ctx context.Context, accountID int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error) {
-	return one(ctx, f.Fault, "ClickSeries", func() (map[int64][]int64, error) {
-		return f.ReportStore.ClickSeries(ctx, accountID, linkIDs, bounds)
-	})
+	return one(ctx, f.Fault, "ClickSeries", func() (map[int64][]int64, error) { return f.ReportStore.ClickSeries(ctx, accountID, linkIDs, bounds) })
 }
 
 func (f FaultyDatabase) PutCertificateFile(ctx context.Context, key string, value []byte) error {
@@ -406,15 +344,11 @@ func (f FaultyDatabase) PutCertificateFile(ctx context.Context, key string, valu
 }
 
 func (f FaultyDatabase) CertificateFile(ctx context.Context, key string) (schema.CertificateFile, error) {
-	return one(ctx, f.Fault, "CertificateFile", func() (schema.CertificateFile, error) {
-		return f.Database.CertificateFile(ctx, key)
-	})
+	return one(ctx, f.Fault, "CertificateFile", func() (schema.CertificateFile, error) { return f.Database.CertificateFile(ctx, key) })
 }
 
 func (f FaultyDatabase) CertificateFiles(ctx context.Context, folder string) ([]schema.CertificateFile, error) {
-	return one(ctx, f.Fault, "CertificateFiles", func() ([]schema.CertificateFile, error) {
-		return f.Database.CertificateFiles(ctx, folder)
-	})
+	return one(ctx, f.Fault, "CertificateFiles", func() ([]schema.CertificateFile, error) { return f.Database.CertificateFiles(ctx, folder) })
 }
 
 func (f FaultyDatabase) DeleteCertificateFiles(ctx context.Context, key string) error {
@@ -422,9 +356,7 @@ func (f FaultyDatabase) DeleteCertificateFiles(ctx context.Context, key string) 
 }
 
 func (f FaultyDatabase) LockCertificate(ctx context.Context, name, holder string, lease time.Duration) (bool, error) {
-	return one(ctx, f.Fault, "LockCertificate", func() (bool, error) {
-		return f.Database.LockCertificate(ctx, name, holder, lease)
-	})
+	return one(ctx, f.Fault, "LockCertificate", func() (bool, error) { return f.Database.LockCertificate(ctx, name, holder, lease) })
 }
 
 func (f FaultyDatabase) UnlockCertificate(ctx context.Context, name, holder string) error {
@@ -448,9 +380,7 @@ func (f FaultyDatabase) DeleteSharedValues(ctx context.Context, from, before str
 }
 
 func (f FaultyDatabase) CertificateState(ctx context.Context, host string) (schema.CertificateState, error) {
-	return one(ctx, f.Fault, "CertificateState", func() (schema.CertificateState, error) {
-		return f.Database.CertificateState(ctx, host)
-	})
+	return one(ctx, f.Fault, "CertificateState", func() (schema.CertificateState, error) { return f.Database.CertificateState(ctx, host) })
 }
 
 func (f FaultyClicks) Report(ctx context.Context, query schema.ReportQuery) (schema.Report, error) {
@@ -461,9 +391,7 @@ func (f FaultyClicks) ReportDetail(ctx context.Context) (schema.ReportDetail, er
 	return one(ctx, f.Fault, "ReportDetail", func() (schema.ReportDetail, error) { return f.ReportStore.ReportDetail(ctx) })
 }
 
-func (f FaultyDatabase) CreateUpload(
-	ctx context.Context, upload schema.Upload, holder string, lease time.Duration, keep schema.UploadsKept,
-) error {
+func (f FaultyDatabase) CreateUpload(ctx context.Context, upload schema.Upload, holder string, lease time.Duration, keep schema.UploadsKept) error {
 	return do(ctx, f.Fault, "CreateUpload", func() error { return f.Database.CreateUpload(ctx, upload, holder, lease, keep) })
 }
 

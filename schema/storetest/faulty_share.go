@@ -20,9 +20,7 @@ func (f FaultyDatabase) Share(ctx context.Context, accountID, id int64) (schema.
 }
 
 func (f FaultyDatabase) ShareByDigest(ctx context.Context, digest [32]byte, now time.Time) (schema.Share, schema.Account, error) {
-	return two(ctx, f.Fault, "ShareByDigest", func() (schema.Share, schema.Account, error) {
-		return f.Database.ShareByDigest(ctx, digest, now)
-	})
+	return two(ctx, f.Fault, "ShareByDigest", func() (schema.Share, schema.Account, error) { return f.Database.ShareByDigest(ctx, digest, now) })
 }
 
 func (f FaultyDatabase) DeleteShare(ctx context.Context, accountID, id int64) error {
