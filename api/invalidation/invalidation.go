@@ -37,6 +37,17 @@ func (d database) UpdateLink(ctx context.Context, link *schema.Link, edit schema
 	return d.after(d.Database.UpdateLink(ctx, link, edit, at))
 }
 
+func (d database) ChangeLinks(ctx context.Context, changes *schema.LinkChanges) error {
+	return d.after(d.Database.ChangeLinks(ctx, changes))
+}
+
+func (d database) RestoreLink(
+	ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time,
+) (schema.Link, error) {
+	link, err := d.Database.RestoreLink(ctx, accountID, hash, domainID, deletedAfter, at)
+	return link, d.after(err)
+}
+
 func (d database) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
 	return d.after(d.Database.DeleteLink(ctx, link, at))
 }
@@ -51,6 +62,10 @@ func (d database) SetSuspended(ctx context.Context, accountID int64, suspended b
 
 func (d database) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 	return d.after(d.Database.CreateDomain(ctx, domain))
+}
+
+func (d database) SetSite(ctx context.Context, domainID int64, site schema.Site, links schema.AppLinks) error {
+	return d.after(d.Database.SetSite(ctx, domainID, site, links))
 }
 
 func (d database) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {

@@ -34,6 +34,7 @@ func TestWrap(t *testing.T) {
 	link := schema.Link{AccountID: owner.ID, Hash: "one", URL: "https://example.org/", Active: true, CreatedAt: now}
 	claim := schema.Domain{AccountID: owner.ID, Host: "go.example.org", CreatedAt: now}
 	verified := schema.Domain{AccountID: owner.ID, Host: "verified.example.org", CreatedAt: now, VerifiedAt: now}
+	activate := func(schema.Link) (schema.LinkEdit, error) { return schema.LinkEdit{Active: new(true)}, nil }
 	for _, method := range []struct {
 		name string
 		call func() error
@@ -43,10 +44,20 @@ func TestWrap(t *testing.T) {
 			return db.CreateLinks(t.Context(), &schema.LinkBatch{AccountID: owner.ID, Links: []schema.Link{{Hash: "two", CreatedAt: now}}})
 		}},
 		{"UpdateLink", func() error { return db.UpdateLink(t.Context(), &link, schema.LinkEdit{Active: new(false)}, now) }},
+		{"ChangeLinks", func() error {
+			return db.ChangeLinks(t.Context(), &schema.LinkChanges{AccountID: owner.ID, IDs: []int64{link.ID}, At: now, Edit: activate})
+		}},
 		{"SetTakenDown", func() error { return db.SetTakenDown(t.Context(), 0, "one", true) }},
 		{"DeleteLink", func() error { return db.DeleteLink(t.Context(), link, now) }},
+		{"RestoreLink", func() error {
+			_, err := db.RestoreLink(t.Context(), owner.ID, "one", new(int64(0)), now.Add(-time.Hour), now)
+			return err
+		}},
 		{"SetSuspended", func() error { return db.SetSuspended(t.Context(), owner.ID, true) }},
 		{"CreateDomain", func() error { return db.CreateDomain(t.Context(), &verified) }},
+		{"SetSite", func() error {
+			return db.SetSite(t.Context(), verified.ID, schema.Site{RootURL: "https://example.org/"}, schema.AppLinks{})
+		}},
 		{"VerifyDomain", func() error {
 			testkit.Must(t, store.CreateDomain(t.Context(), &claim))
 			return db.VerifyDomain(t.Context(), claim.ID, now)
