@@ -22,8 +22,10 @@ const (
 	// maxDeadBytes keeps a batch of dead letters below the brokers' default message.max.bytes of 1 MiB.
 	maxDeadBytes = 512 << 10
 	// A batch of fewClicks waits for a part of MaxWait only, and one that has a busyShare-th of MaxBatch for another part: see waitAfter.
-	fewClicks, fewPart  = 32, 5
+	fewClicks, fewPart  = 32, 6
 	busyShare, busyPart = 50, 2
+	// lastWait is that of a fetch of what is there. It is not 0, which ends a batch.
+	lastWait = time.Millisecond
 	// maxNewLanes bounds the lanes whose marks are loaded together. They are looked for in at most MaxBatch records.
 	maxNewLanes = 10_000
 )
@@ -177,12 +179,26 @@ func (p *Partition) fetchBatch(ctx context.Context) error {
 		if started.IsZero() {
 			started = time.Now()
 		}
-		if lag == 0 && p.batch.Next > before {
-			stream.Sleep(ctx, min(p.cfg.Pause, p.waitAfter(time.Since(started))))
+		age := time.Since(started)
+		wait = p.waitAfter(age)
+		if pause := p.pauseAfter(age); lag == 0 && pause > 0 {
+			stream.Sleep(ctx, pause)
+			wait = max(lastWait, p.waitAfter(time.Since(started)))
 		}
-		wait = p.waitAfter(time.Since(started))
 	}
 	return nil
+}
+
+// pauseAfter returns how long to leave records in the topic at an age of the batch. A fetch costs nearly as much as an insert, however
+// few records it gets. So there is one at each part of MaxWait after which the batch may be inserted, and one at its end.
+func (p *Partition) pauseAfter(age time.Duration) time.Duration {
+	pause := min(p.waitAfter(age), p.cfg.Pause)
+	for _, part := range []time.Duration{fewPart, busyPart} {
+		if look := p.cfg.MaxWait/part - age; look > 0 {
+			pause = min(pause, look)
+		}
+	}
+	return pause
 }
 
 // waitAfter returns how long to wait for more records at an age of the batch, 0 or less if it is inserted now. An insert of one click

@@ -20,7 +20,7 @@
 // The steps of a batch, of which check, drop and enrich are those of package count:
 //
 //   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old. A batch of 32 clicks waits for a
-//     fifth of MaxWait, one of a fiftieth of MaxBatch for half of it.
+//     sixth of MaxWait, one of a fiftieth of MaxBatch for half of it.
 //   - check: a record that does not decode as a click, is out of range, or has a number that no edge can have reached (forged), goes
 //     to the dead letter topic.
 //   - drop: a lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark, which is loaded
@@ -64,19 +64,19 @@ type Config struct {
 	MaxBatch int           // clicks per batch
 	MaxWait  time.Duration // from a batch's first record to its insert; less if it has more than a few clicks
 	IdleWait time.Duration // for a batch's first record; not a flag
-	Pause    time.Duration // between two fetches of a batch: those of single records cost as much as their inserts; not a flag
+	Pause    time.Duration // between two fetches of a batch, at most; not a flag
 	Late     bool          // lanes may be met in their middle: see count.Builder; not a flag
 }
 
 // DefaultConfig returns a configuration that works.
 func DefaultConfig() Config {
-	return Config{MaxBatch: 100_000, MaxWait: 1500 * time.Millisecond, IdleWait: idleWait, Pause: 50 * time.Millisecond}
+	return Config{MaxBatch: 100_000, MaxWait: 1500 * time.Millisecond, IdleWait: idleWait, Pause: time.Minute}
 }
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.MaxBatch, "ingest.max-batch", c.MaxBatch, "maximum number of `clicks` per insert")
-	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill and to be inserted; a fifth of it once there are 32 clicks, half of it on a busy partition")
+	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill and to be inserted; a sixth of it once there are 32 clicks, half of it on a busy partition")
 }
 
 // Validate returns every invalid setting.
