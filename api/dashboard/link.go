@@ -48,6 +48,7 @@ type linkView struct {
 	Path     string // of its page
 	State    linkState
 	Clicks   string // as pages show them
+	Days     spark  // its clicks of some days, in lists
 }
 
 // linkState is what pages say of whether a link works.
@@ -81,6 +82,9 @@ func (l linkView) at(list string) string {
 	}
 	return list + "#link-" + strconv.FormatInt(l.ID, 10)
 }
+
+// FromList is Path relative to the list of links, where every byte counts twenty times.
+func (l linkView) FromList() string { return strings.TrimPrefix(l.Path, Root+"/") }
 
 // Front returns what precedes the alias in ShortURL.
 func (l linkView) Front() string { return strings.TrimSuffix(l.ShortURL, l.Hash) }

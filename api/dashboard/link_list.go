@@ -3,6 +3,8 @@ package dashboard
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"linkstream/api/clickreport"
@@ -83,6 +85,9 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 	if c.query("part") == partLinks {
 		return nil
 	}
+	if err := d.addDays(c, page.Links); err != nil {
+		d.warnWithout("links", err)
+	}
 	page.States = stateOptions(page.State)
 	if page.Made, err = d.madeLink(c); err != nil {
 		return err
@@ -125,4 +130,51 @@ func (d *Dashboard) withClicks(c *call, links []schema.Link) ([]linkView, error)
 		}
 	}
 	return views, ofClicks(err)
+}
+
+const (
+	sparkDays   = 14
+	sparkHeight = 20
+)
+
+// spark is a link's clicks of the last sparkDays days as a line with a point every four pixels.
+type spark struct {
+	Total int64
+	Path  string // of SVG
+}
+
+func sparkOf(clicks []int64) (s spark) {
+	most, before := max(1, slices.Max(clicks)), int64(0)
+	for day, n := range clicks {
+		s.Total += n
+		y := 2 + sparkHeight - n*sparkHeight/most
+		if day == 0 {
+			s.Path = fmt.Sprintf("M1 %dl", y)
+		} else {
+			s.Path += fmt.Sprintf("4 %d ", y-before)
+		}
+		before = y
+	}
+	s.Path = strings.ReplaceAll(strings.TrimSpace(s.Path), " -", "-")
+	return s
+}
+
+// addDays adds the clicks of the last days to links.
+func (d *Dashboard) addDays(c *call, links []linkView) error {
+	ids, bounds := make([]int64, len(links)), make([]time.Time, sparkDays+1)
+	for i, link := range links {
+		ids[i] = link.ID
+	}
+	for i := range bounds {
+		bounds[i] = clickreport.Bound(clickreport.AddDays(c.now(), i+1-sparkDays))
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
+	defer cancel()
+	series, err := d.Clicks.ClickSeries(ctx, c.account.ID, ids, bounds)
+	for i, link := range links {
+		if clicks := series[link.ID]; err == nil && clicks != nil {
+			links[i].Days = sparkOf(clicks)
+		}
+	}
+	return ofClicks(err)
 }

@@ -171,7 +171,8 @@ func TestListOfLinks(t *testing.T) {
 	odd := s.addLink(t, "odd", `https://example.org/100%_off?q='<b>"&x=`+"\u202e")
 	storetest.SetActive(t, s.links, 0, "link-44", false)
 	s.count(t, click{link: links[44], at: s.now(), times: 1234},
-		click{link: links[43], at: s.now(), device: schema.Bot})
+		click{link: links[43], at: s.now(), device: schema.Bot}, click{link: links[42], at: s.now(), times: 4},
+		click{link: links[42], at: s.now().AddDate(0, 0, -1)}, click{link: links[42], at: s.now().AddDate(0, 0, -14), times: 9})
 	b := s.signedIn(t)
 
 	t.Run("has the newest first, with clicks, states and pages", func(t *testing.T) {
@@ -188,12 +189,26 @@ func TestListOfLinks(t *testing.T) {
 		wantPages(t, b.get("/dashboard/links?page=3"), "/dashboard/links?page=2", "")
 		wantHarmless(t, page)
 	})
+	t.Run("draws the clicks of the last days", func(t *testing.T) {
+		page := b.get("/dashboard/links")
+		for _, want := range []string{`<title>5 in 14 days</title><path d="M1 22l4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4-5 4-15"/>`, `<title>1 in 14 days</title>`} {
+			if !strings.Contains(page.body, want) {
+				t.Errorf("the page does not have %s", want)
+			}
+		}
+		if n := strings.Count(page.body, " in 14 days</title>"); n != 3 {
+			t.Errorf("%d links have bars", n)
+		}
+	})
 	t.Run("is small", func(t *testing.T) {
 		for i := range 20 {
 			link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("usual-%02d", i), Active: true, CreatedAt: time.Now().UTC(),
 				URL:   "https://www.example.org/articles/2026/11/a-common-address?utm_source=newsletter",
 				Title: "An article with a title of fifty or so characters", Tags: []string{"newsletter", "november"}}
 			testkit.Must(t, s.links.CreateLink(t.Context(), &link))
+			for day := range 14 {
+				s.count(t, click{link: link, at: s.now().AddDate(0, 0, -day), times: 50 + day})
+			}
 			defer func() { testkit.Must(t, s.links.DeleteLink(t.Context(), link, time.Now())) }()
 		}
 		if n := len(b.get("/dashboard/links").body); n > 40<<10 {

@@ -44,8 +44,8 @@ func TestLinkPage(t *testing.T) {
 		page := b.get("/dashboard/links/0/sale")
 		page.want(t, http.StatusOK, "sho.rt/sale", "on created",
 			"1,255 clicks since the link was created", "Clicks 1,247 5 in the previous 30 days, up to the same time People 1,240 Bots 7",
-			"Desktop 97 % 1,200 Mobile 3 % 40 Bots (of all clicks) <1 % 7", "Firefox 97 % 1,200", "news.example 97 % 1,200",
-			"Germany 97 % 1,200", "Windows 97 % 1,200", "German 97 % 1,200", `leads to https://example.org/?q="><script>alert(1)</script>`)
+			"Desktop 97% 1,200 Mobile 3% 40 Bots (of all clicks) <1% 7", "Firefox 97% 1,200", "news.example 97% 1,200",
+			"Germany 97% 1,200", "Windows 97% 1,200", "German 97% 1,200", `leads to https://example.org/?q="><script>alert(1)</script>`)
 		if strings.Contains(page.text(), "Googlebot") || strings.Contains(page.text(), "bot.example") {
 			t.Error("a bot's browser or referrer is among people's")
 		}

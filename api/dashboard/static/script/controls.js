@@ -6,12 +6,13 @@ function say(text) {
   document.getElementById("said").textContent = text;
 }
 
-// Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text; without an ID, the button's value is copied.
+// Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text; without an ID, the button's value is copied, or
+// that of its row.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const label = button.textContent;
   button.hidden = false;
   button.addEventListener("click", async () => {
-    const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button;
+    const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button.value ? button : button.closest("td").querySelector("[value]");
     button.textContent = await copy((source.value ?? source.textContent).trim(), button) ? "Copied" : "Press Ctrl+C";
     say(button.textContent);
     setTimeout(() => { button.textContent = label; say(""); }, 2000);
