@@ -69,11 +69,11 @@ func (c counter) Change() string {
 	case change >= 1000:
 		return "×" + strconv.FormatInt(c.Sum.Total()/c.Before, 10)
 	case change > 0:
-		return fmt.Sprintf("+%.0f %%", change)
+		return fmt.Sprintf("+%.0f%%", change)
 	case change < 0:
-		return fmt.Sprintf("−%.0f %%", -change)
+		return fmt.Sprintf("−%.0f%%", -change)
 	}
-	return "±0 %"
+	return "±0%"
 }
 
 // topLink is a link with its clicks relative to the first link's.

@@ -49,7 +49,7 @@ func TestOverview(t *testing.T) {
 	t.Run("counts the account's clicks and compares them", func(t *testing.T) {
 		page := b.get("/dashboard")
 		page.want(t, http.StatusOK, "2 links", "Today 42 21 yesterday 30 by people, 12 by bots",
-			"7 days 63 −25 % from 84 in the previous 7 days", "30 days 147 −50 % from 294 in the previous 30 days",
+			"7 days 63 −25% from 84 in the previous 7 days", "30 days 147 −50% from 294 in the previous 30 days",
 			"135 by people, 12 by bots")
 		if bars := strings.Count(page.body, `class="chart-bar"`); bars != 30 {
 			t.Errorf("%d bars, want 30", bars)
@@ -153,7 +153,7 @@ func TestChange(t *testing.T) {
 		days        int
 		want        string
 	}{
-		{110, 100, 7, "+10 %"}, {90, 100, 7, "−10 %"}, {100, 100, 30, "±0 %"}, {0, 10, 7, "−100 %"}, {109, 10, 7, "+990 %"},
+		{110, 100, 7, "+10%"}, {90, 100, 7, "−10%"}, {100, 100, 30, "±0%"}, {0, 10, 7, "−100%"}, {109, 10, 7, "+990%"},
 		{110, 10, 7, "×11"}, {28_156_100, 10_000, 30, "×2815"},
 		{5, 0, 7, ""}, {2815, 1, 7, ""}, {9, 9, 7, ""}, // too few to compare with
 		{110, 100, 1, ""}, // the day is not over

@@ -31,15 +31,15 @@ type share struct {
 // Width returns the share as an SVG length.
 func (s share) Width() string { return percent(s.Part) }
 
-// Percent formats the share. Only 0 prints as 0 % and only 100 as 100 %.
+// Percent formats the share. Only 0 prints as 0% and only 100 as 100%.
 func (s share) Percent() string {
 	switch {
 	case s.Part > 0 && s.Part < 1:
-		return "<1 %"
+		return "<1%"
 	case s.Part > 99 && s.Part < 100:
-		return ">99 %"
+		return ">99%"
 	}
-	return strconv.FormatFloat(s.Part, 'f', 0, 64) + " %"
+	return strconv.FormatFloat(s.Part, 'f', 0, 64) + "%"
 }
 
 // isNamed reports whether any click has a name.

@@ -44,8 +44,8 @@ func TestReport(t *testing.T) {
 
 	t.Run("counts the days that were asked for", func(t *testing.T) {
 		page := b.get(of(""))
-		page.want(t, http.StatusOK, "Clicks 19 +90 % from 10 in the previous day People 16 Bots 3", "Firefox 75 % 12",
-			"Germany 75 % 12", "Desktop 75 % 12 Mobile 25 % 4", "news.example 75 % 12", "Operating systems", "Languages", "days are in UTC")
+		page.want(t, http.StatusOK, "Clicks 19 +90% from 10 in the previous day People 16 Bots 3", "Firefox 75% 12",
+			"Germany 75% 12", "Desktop 75% 12 Mobile 25% 4", "news.example 75% 12", "Operating systems", "Languages", "Days are in UTC")
 		wantHarmless(t, page)
 		b.get("/dashboard/links/0/sale").want(t, http.StatusOK, "Clicks 29")
 		b.get("/dashboard/report?from="+day+"&to="+day).want(t, http.StatusOK, "Clicks on all links", "Clicks 49",
@@ -94,7 +94,7 @@ func TestReport(t *testing.T) {
 			t.Fatalf("no %s in\n%s", path, page.body)
 		}
 		page = b.get("/dashboard/links/0/sale" + strings.ReplaceAll(path, "&amp;", "&"))
-		page.want(t, http.StatusOK, "Country: Germany remove", "Clicks 12", "Firefox 100 % 12")
+		page.want(t, http.StatusOK, "Country: Germany remove", "Clicks 12", "Firefox 100% 12")
 		if !strings.Contains(page.body, `name="country" value="DE"`) {
 			t.Error("the form forgets the filter")
 		}
@@ -110,18 +110,18 @@ func TestReport(t *testing.T) {
 	t.Run("of all links has totals by domain and tag, and is that of one of them", func(t *testing.T) { reportsTotals(t) })
 	t.Run("has hours, in the time zone that is asked for", func(t *testing.T) {
 		page := b.get(of("&interval=hour"))
-		page.want(t, http.StatusOK, "Clicks per hour", "each bar is an hour")
+		page.want(t, http.StatusOK, "Clicks per hour", "Each bar is an hour")
 		if bars := strings.Count(page.body, `class="chart-bar"`); bars != 24 || !strings.Contains(page.text(), at.Format("2 Jan 2006")+", 23:00: 12 people, 0 bots") {
 			t.Errorf("%d bars: %s", bars, page.text())
 		}
-		b.get(of("&tz=Asia/Tokyo")).want(t, http.StatusOK, "Clicks 7", "days are in Asia/Tokyo") // the last hour is on the next day there
+		b.get(of("&tz=Asia/Tokyo")).want(t, http.StatusOK, "Clicks 7", "Days are in Asia/Tokyo") // the last hour is on the next day there
 	})
 	t.Run("has the account's time zone, else that of the browser, unless another is asked for", func(t *testing.T) {
 		reader := s.signedIn(t)
 		in := func(cookie, fields, zone string) {
 			t.Helper()
 			reader.fields.Set("Cookie", "linkstream-zone="+cookie)
-			reader.get(of(fields)).want(t, http.StatusOK, "days are in "+zone)
+			reader.get(of(fields)).want(t, http.StatusOK, "Days are in "+zone)
 			if fields != "" && !strings.Contains(reader.seen.body, `tz=`+url.QueryEscape(zone)) {
 				t.Errorf("%s: links and polls are in another zone:\n%s", zone, reader.seen.body)
 			}
@@ -197,8 +197,8 @@ func reportsTotals(t *testing.T) {
 	page.lacks(t, "Domains</h2>")
 	page = b.get("/dashboard/report?totals=show")
 	page.lacks(t, "Show totals")
-	page.want(t, http.StatusOK, "Clicks 20", "Domains Name Share Clicks sho.rt 70 % 14 go.example.org 25 % 5 Deleted links 5 % 1",
-		"Tags Name Share Clicks sale 60 % 12 print 40 % 8 web 25 % 5 No tag 10 % 2")
+	page.want(t, http.StatusOK, "Clicks 20", "Domains Name Share Clicks sho.rt 70% 14 go.example.org 25% 5 Deleted links 5% 1",
+		"Tags Name Share Clicks sale 60% 12 print 40% 8 web 25% 5 No tag 10% 2")
 	wantHarmless(t, page)
 	for query, want := range map[string]string{"tag=sale": "Clicks 12", "tag=none": "Clicks 0", "domain_id=" + id(domain.ID): "Clicks 5",
 		"domain_id=0": "Clicks 14", "domain_id=0&tag=web": "Clicks 0", "tag=sale&browser=Firefox": "Clicks 8", "tag=&domain_id=": "Clicks 20"} {
@@ -218,7 +218,7 @@ func reportsTotals(t *testing.T) {
 	b.get("/dashboard/report?domain_id="+id(empty.ID)).want(t, http.StatusOK, "You have no link on this domain.")
 	b.get("/dashboard/report?tag=No+Tag&domain_id=x&from=y").want(t, http.StatusUnprocessableEntity, "The tag must have 1 to 32",
 		"The domain id must be", "The day must be a date")
-	b.get("/dashboard/report?totals=show&limit=1").want(t, http.StatusOK, "sale 60 % 12 Show all")
+	b.get("/dashboard/report?totals=show&limit=1").want(t, http.StatusOK, "sale 60% 12 Show all")
 	if b.get("/dashboard/report?totals=show&part=report"); strings.Contains(b.seen.body, "Domains") {
 		t.Error("the totals are polled")
 	}

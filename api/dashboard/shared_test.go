@@ -65,7 +65,7 @@ func TestSharedReports(t *testing.T) {
 	t.Run("are read without signing in", func(t *testing.T) {
 		reader := s.browser(t)
 		link := owner.share(t, "hash", "sale", "domain_id", "0")
-		wantReadable(t, reader.get(link), link, "sho.rt/sale", "Summer", "leads to https://target.example/secret", "15 clicks since", "Clicks 15", "People 12", "Firefox 100 % 12", "As of")
+		wantReadable(t, reader.get(link), link, "sho.rt/sale", "Summer", "leads to https://target.example/secret", "15 clicks since", "Clicks 15", "People 12", "Firefox 100% 12", "As of")
 		wantReadable(t, reader.get(link+"?browser=Edge&unknown=1"), link, "No clicks in this period match “Edge”.")
 		all := owner.share(t)
 		wantReadable(t, reader.get(all), all, "Clicks on all links", "Clicks 20", "https://else.example/")
@@ -95,7 +95,7 @@ func TestSharedReports(t *testing.T) {
 		reader := s.browser(t)
 		reader.fields.Set("Cookie", "linkstream-zone=America/Lima")
 		path := owner.share(t)
-		wantReadable(t, reader.get(path), path, "days are in Asia/Tokyo")
+		wantReadable(t, reader.get(path), path, "Days are in Asia/Tokyo")
 	})
 	t.Run("are not found when the secret is wrong, they have ended, were revoked, or have no link any more", func(t *testing.T) {
 		reader := s.browser(t)

@@ -204,7 +204,7 @@ func keepsTyped(t *testing.T, s *system) {
 	b := s.tab(t)
 	call1(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"})
 	b.signIn(s)
-	b.sees("Report", "days are in Asia/Tokyo") // the browser's time zone, without being asked
+	b.sees("Report", "Days are in Asia/Tokyo") // the browser's time zone, without being asked
 	b.page("/dashboard/bulk")
 	lines := strings.Repeat("https://example.org/a-line-of-many\n", 400) + "nothing"
 	b.fill("Long URLs, one per line", lines)
