@@ -26,7 +26,7 @@ type linkFinder interface {
 // Parse. The problems are by field, in words for the client, as those of Parse.
 func SelectLinks(
 	ctx context.Context, store linkFinder, accountID int64, value func(field string) (string, bool),
-) (some []int64, problems map[string][]string, err error) {
+) (links []int64, problems map[string][]string, err error) {
 	filter, problems := schema.LinkFilter{}, map[string][]string{}
 	tag, _ := value(FieldTag)
 	byTag := tag != "" // as in the list of links, an empty one is no filter
@@ -48,20 +48,20 @@ func SelectLinks(
 	if len(problems) > 0 || !byTag && !byDomain {
 		return nil, problems, nil
 	}
-	if some, err = store.LinkIDs(ctx, accountID, filter, schema.MaxReportLinks+1); err != nil {
+	if links, err = store.LinkIDs(ctx, accountID, filter, schema.MaxReportLinks+1); err != nil {
 		return nil, nil, err
 	}
-	if some == nil {
-		some = []int64{}
+	if links == nil {
+		links = []int64{}
 	}
-	if len(some) > schema.MaxReportLinks {
+	if len(links) > schema.MaxReportLinks {
 		field := FieldTag
 		if !byTag {
 			field = FieldDomain
 		}
 		problems[field] = []string{fmt.Sprintf("A report has at most %d links.", schema.MaxReportLinks)}
 	}
-	return some, problems, nil
+	return links, problems, nil
 }
 
 // hasDomain reports whether an account has a domain, verified or not, or the domain is the default one.

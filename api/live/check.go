@@ -51,9 +51,9 @@ func (h *Hub) checkHolders(ctx context.Context) error {
 	defer cancel()
 	var tokens, sessions []int64
 	h.mu.Lock()
-	of := make(map[*Stream]Holder, len(h.streams))
+	holders := make(map[*Stream]Holder, len(h.streams))
 	for s := range h.streams {
-		of[s] = s.holder
+		holders[s] = s.holder
 		if s.holder.Token != 0 {
 			tokens = append(tokens, s.holder.Token)
 		} else {
@@ -84,7 +84,7 @@ func (h *Hub) checkHolders(ctx context.Context) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for s, holder := range of {
+	for s, holder := range holders {
 		if !valid[holder] {
 			h.leave(s)
 		}
@@ -148,7 +148,7 @@ func (h *Hub) setLinks(t *topic, links []int64, err error) {
 		return
 	}
 	more := len(links) - len(t.links)
-	if t.Link != 0 || len(links) > schema.MaxReportLinks || h.of[t.Account].links+more > maxLinksOfAccount {
+	if t.Link != 0 || len(links) > schema.MaxReportLinks || h.usage[t.Account].links+more > maxLinksOfAccount {
 		for s := range t.streams {
 			h.leave(s)
 		}

@@ -93,7 +93,7 @@ type Hub struct {
 	stopped bool
 	topics  map[Topic]*topic
 	streams map[*Stream]struct{}
-	of      map[int64]usage // by account
+	usage   map[int64]usage // by account
 	counted int             // links of all topics
 }
 
@@ -122,7 +122,7 @@ func NewHub(
 ) *Hub {
 	h := &Hub{clicks: clicks, links: links, countedUntil: countedUntil, max: max, log: log,
 		early: make(chan struct{}, 1), begun: make(chan struct{}, 1),
-		topics: map[Topic]*topic{}, streams: map[*Stream]struct{}{}, of: map[int64]usage{}}
+		topics: map[Topic]*topic{}, streams: map[*Stream]struct{}{}, usage: map[int64]usage{}}
 	const open = "linkstream_api_live_streams"
 	service.Describe(set, open, "Open streams of live counts.")
 	set.NewGauge(open, func() float64 {
@@ -164,7 +164,7 @@ func (h *Hub) enter(of Topic, links []int64, holder Holder) (*Stream, error) {
 	if isNew {
 		t = &topic{Topic: of, links: links, streams: map[*Stream]struct{}{}, ready: make(chan struct{})}
 	}
-	used := h.of[of.Account]
+	used := h.usage[of.Account]
 	switch {
 	case h.stopped:
 		return nil, errStopped
@@ -184,18 +184,18 @@ func (h *Hub) enter(of Topic, links []int64, holder Holder) (*Stream, error) {
 	}
 	t.streams[s], h.streams[s] = struct{}{}, struct{}{}
 	h.writers.Add(1)
-	used = h.of[of.Account]
+	used = h.usage[of.Account]
 	used.streams++
-	h.of[of.Account] = used
+	h.usage[of.Account] = used
 	return s, nil
 }
 
 // addLinks counts links of a topic. The caller holds mu.
 func (h *Hub) addLinks(t *topic, n int) {
-	used := h.of[t.Account]
+	used := h.usage[t.Account]
 	used.links += n
 	h.counted += n
-	h.of[t.Account] = used
+	h.usage[t.Account] = used
 }
 
 // leave ends the counting of a stream, and of its topic with the last one. The caller holds mu.
@@ -213,12 +213,12 @@ func (h *Hub) leave(s *Stream) {
 		h.addLinks(t, -len(t.links))
 		t.links = nil
 	}
-	used := h.of[t.Account]
+	used := h.usage[t.Account]
 	if used.streams--; used.streams == 0 {
-		delete(h.of, t.Account)
+		delete(h.usage, t.Account)
 		return
 	}
-	h.of[t.Account] = used
+	h.usage[t.Account] = used
 }
 
 func notify(c chan struct{}) {

@@ -37,7 +37,7 @@ func (a *API) linkLive(c *call) error {
 
 // accountLive answers GET /api/v1/live.
 func (a *API) accountLive(c *call) error {
-	some, invalid, err := a.reportLinks(c)
+	links, invalid, err := a.reportLinks(c)
 	switch {
 	case err != nil:
 		return err
@@ -46,11 +46,11 @@ func (a *API) accountLive(c *call) error {
 		return invalid
 	}
 	topic, args := live.Topic{Account: c.account}, c.http.QueryArgs()
-	if some != nil {
+	if links != nil {
 		topic.Tag, topic.ByDomain = string(args.Peek(clickreport.FieldTag)), args.Has(clickreport.FieldDomain)
 		topic.Domain, _ = strconv.ParseInt(string(args.Peek(clickreport.FieldDomain)), 10, 64) // 0 without one; reportLinks has checked it
 	}
-	return a.stream(c, topic, some, "")
+	return a.stream(c, topic, links, "")
 }
 
 // stream answers with the counts of a topic, now and whenever they change.

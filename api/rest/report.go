@@ -95,7 +95,7 @@ func (a *API) linkReport(c *call) error {
 
 // accountReport answers GET /api/v1/report.
 func (a *API) accountReport(c *call) error {
-	some, invalid, err := a.reportLinks(c)
+	links, invalid, err := a.reportLinks(c)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (a *API) accountReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	result, err := asked.OfAccount(c.ctx, a.clicks, c.account, some)
+	result, err := asked.OfAccount(c.ctx, a.clicks, c.account, links)
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
@@ -115,9 +115,9 @@ func (a *API) accountReport(c *call) error {
 }
 
 // reportLinks returns the links that a query names by tag and domain, nil if it names none, and the problems of its fields.
-func (a *API) reportLinks(c *call) (some []int64, invalid *schema.Error, err error) {
+func (a *API) reportLinks(c *call) (links []int64, invalid *schema.Error, err error) {
 	args := c.http.QueryArgs()
-	some, problems, err := clickreport.SelectLinks(c.ctx, a.links, c.account, func(field string) (string, bool) {
+	links, problems, err := clickreport.SelectLinks(c.ctx, a.links, c.account, func(field string) (string, bool) {
 		return string(args.Peek(field)), args.Has(field)
 	})
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *API) reportLinks(c *call) (some []int64, invalid *schema.Error, err err
 	if len(problems) > 0 {
 		invalid = &schema.Error{Code: schema.CodeInvalid, Fields: problems}
 	}
-	return some, invalid, nil
+	return links, invalid, nil
 }
 
 // readReport reads the query of a report. Problems found by the caller are answered together with those of the query.

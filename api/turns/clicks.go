@@ -32,9 +32,9 @@ func NewClicks(clicks Store, set *metrics.Set) *Clicks {
 func (c *Clicks) Report(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
 	report := func() (schema.Report, error) { return c.store.Report(ctx, q) }
 	if readsLittle(q) {
-		return read(ctx, c.turns, c.turns.short, ofCounts, q.AccountID, report)
+		return read(ctx, c.turns, c.turns.short, countReads, q.AccountID, report)
 	}
-	return read(ctx, c.turns, c.turns.long, ofReports, q.AccountID, report)
+	return read(ctx, c.turns, c.turns.long, reportReads, q.AccountID, report)
 }
 
 // shortRange is how many days a report in any time zone may have as a short read: stores have sums by the quarter of an hour.
@@ -47,7 +47,7 @@ func readsLittle(q schema.ReportQuery) bool {
 
 // ClickSeries implements schema.ReportStore.
 func (c *Clicks) ClickSeries(ctx context.Context, accountID int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error) {
-	return read(ctx, c.turns, c.turns.short, ofCounts, accountID, func() (map[int64][]int64, error) {
+	return read(ctx, c.turns, c.turns.short, countReads, accountID, func() (map[int64][]int64, error) {
 		return c.store.ClickSeries(ctx, accountID, linkIDs, bounds)
 	})
 }
@@ -69,14 +69,14 @@ type Counts struct {
 // LinkStats is that of schema.ClickStore.
 func (c Counts) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
 	s := c.clicks.turns
-	return read(ctx, s, s.short, ofCounts, c.account, func() (schema.Stats, error) { return c.clicks.store.LinkStats(ctx, linkID) })
+	return read(ctx, s, s.short, countReads, c.account, func() (schema.Stats, error) { return c.clicks.store.LinkStats(ctx, linkID) })
 }
 
 // ClickCounts is that of schema.ClickStore.
 func (c Counts) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
 	s, count := c.clicks.turns, func() (map[int64]int64, error) { return c.clicks.store.ClickCounts(ctx, c.account, linkIDs) }
 	if len(linkIDs) <= shortRead {
-		return read(ctx, s, s.short, ofCounts, c.account, count)
+		return read(ctx, s, s.short, countReads, c.account, count)
 	}
-	return read(ctx, s, s.long, ofLists, c.account, count)
+	return read(ctx, s, s.long, listReads, c.account, count)
 }

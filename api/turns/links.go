@@ -22,7 +22,7 @@ func Links(db schema.Database, set *metrics.Set) schema.Database {
 
 // list calls f, a long read, when it is the account's turn.
 func list[T any](ctx context.Context, l links, accountID int64, f func() (T, error)) (T, error) {
-	return read(ctx, l.turns, l.turns.long, ofLists, accountID, f)
+	return read(ctx, l.turns, l.turns.long, listReads, accountID, f)
 }
 
 // Links lets lists without a filter pass: each of their pages costs the same.

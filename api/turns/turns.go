@@ -60,15 +60,15 @@ type kind struct {
 }
 
 var (
-	ofReports = kind{
+	reportReads = kind{
 		"Other reports of your account are still under way: wait for their answers, ask for shorter ranges, or try again later.",
 		"This report takes too long: ask for a shorter range, or for the links of a tag.",
 	}
-	ofLists = kind{
+	listReads = kind{
 		"Other searches, lists or exports of your account are still under way: wait for their answers, or try again later.",
 		"Your account has too many links to read them in time: narrow the list, or try again later.",
 	}
-	ofCounts = kind{
+	countReads = kind{
 		"Other calls of your account are still under way: wait for their answers, or try again later.", "",
 	}
 )

@@ -203,7 +203,7 @@ func (h *Handler) answerNoLink(q *request, target resolve.Target) {
 	}
 	switch location := h.resolver.SiteLocation(&target, url); {
 	case len(location) > 0:
-		h.sites.of(h.resolver.HostName(q.Host()), isRoot).Inc()
+		h.sites.counter(h.resolver.HostName(q.Host()), isRoot).Inc()
 		h.redirect(q, resolve.Target{Location: location})
 	case isRoot:
 		h.pages.forVisitor(q.RequestCtx).front.answer(q.RequestCtx)

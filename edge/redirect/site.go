@@ -28,8 +28,8 @@ func newSiteCounters(set *metrics.Set) siteCounters {
 	return siteCounters{set: set, byHost: map[string]*[2]*metrics.Counter{}}
 }
 
-// of returns the counter of redirects from a host's root, or from its unknown links.
-func (c *siteCounters) of(host []byte, root bool) *metrics.Counter {
+// counter returns the counter of redirects from a host's root, or from its unknown links.
+func (c *siteCounters) counter(host []byte, root bool) *metrics.Counter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	counters := c.byHost[string(host)]

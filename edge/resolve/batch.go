@@ -249,8 +249,8 @@ func (q *linkQuery) setTimer(l *line, after time.Duration) {
 func (q *linkQuery) expire(l *line) {
 	now := time.Now()
 	oldest := now
-	var late []*flight[linkIDs]
-	isLate := func(f *flight[linkIDs]) bool {
+	var expired []*flight[linkIDs]
+	expires := func(f *flight[linkIDs]) bool {
 		if now.Sub(f.began) < q.limiter.timeout {
 			if f.began.Before(oldest) {
 				oldest = f.began
@@ -259,23 +259,23 @@ func (q *linkQuery) expire(l *line) {
 		}
 		if !f.expired {
 			f.expired = true
-			late = append(late, f)
+			expired = append(expired, f)
 		}
 		return true
 	}
 	l.mu.Lock()
-	l.waiting = slices.DeleteFunc(l.waiting, isLate)
+	l.waiting = slices.DeleteFunc(l.waiting, expires)
 	for _, batch := range l.asked {
 		for _, f := range batch {
-			isLate(f)
+			expires(f)
 		}
 	}
 	if l.timed = len(l.waiting)+len(l.asked) > 0 && !l.closed; l.timed {
 		q.setTimer(l, max(time.Millisecond, q.limiter.timeout-now.Sub(oldest)))
 	}
 	l.mu.Unlock()
-	if len(late) > 0 {
-		q.fail(late, errTooLate)
+	if len(expired) > 0 {
+		q.fail(expired, errTooLate)
 	}
 }
 

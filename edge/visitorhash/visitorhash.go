@@ -101,11 +101,11 @@ func (k *Keys) Run(ctx context.Context) {
 
 // Ready reports whether the key of a time is known.
 func (k *Keys) Ready(at time.Time) bool {
-	_, known := k.of(schema.DayNumber(at))
+	_, known := k.keyOf(schema.DayNumber(at))
 	return known
 }
 
-func (k *Keys) of(day int64) (dayKey, bool) {
+func (k *Keys) keyOf(day int64) (dayKey, bool) {
 	for _, key := range *k.days.Load() {
 		if key.day == day {
 			return key, true
@@ -122,7 +122,7 @@ func (k *Keys) Update(ctx context.Context, now time.Time) error {
 	first, last := schema.DayNumber(now.Add(-keyLead)), schema.DayNumber(now.Add(keyLead))
 	var keys []dayKey
 	for day := first; day <= last; day++ {
-		known, _ := k.of(day)
+		known, _ := k.keyOf(day)
 		key := known.key
 		if key == nil && day >= schema.DayNumber(now) {
 			key = make([]byte, keySize)

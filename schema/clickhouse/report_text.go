@@ -50,13 +50,13 @@ const rankedDays = 100
 func reportGroups(q schema.ReportQuery) []reportGroup {
 	groups := []reportGroup{{series: true}}
 	ranked := q.Links == nil || q.End().Sub(q.Bounds[0]) > rankedDays*day
-	for i, of := range linkGroups {
-		columns := strings.Split(of.Columns(), ", ")
+	for i, group := range linkGroups {
+		columns := strings.Split(group.Columns(), ", ")
 		switch {
 		case q.NoNames:
 		case i == 0 && q.OfUTCDays() && (q.Links != nil || len(q.Filter) > 0):
 			groups[0].columns = columns
-		case of.Many && ranked:
+		case group.Many && ranked:
 			for _, column := range columns {
 				groups = append(groups, reportGroup{columns: []string{column}, ranked: true})
 			}
@@ -166,9 +166,9 @@ func (b *reportBuilder) ofDays(group reportGroup) (projection, where string) {
 	ofLinks := slices.Equal(group.columns, []string{linkColumn})
 	switch {
 	case b.filter == "" && b.links != "":
-		for _, of := range linkGroups {
-			if ofLinks || of.has(group.columns) {
-				return of.Projection, b.links
+		for _, other := range linkGroups {
+			if ofLinks || other.has(group.columns) {
+				return other.Projection, b.links
 			}
 		}
 	case b.filter == "" && ofLinks:

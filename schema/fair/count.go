@@ -7,10 +7,10 @@ import (
 
 // Count bounds how many things, such as connections, each network has at the same time.
 type Count struct {
-	max    int
-	of     func(netip.Addr) Network
-	exempt func(netip.Addr) bool
-	shards [64]countShard
+	max     int
+	network func(netip.Addr) Network
+	exempt  func(netip.Addr) bool
+	shards  [64]countShard
 }
 
 type countShard struct {
@@ -21,8 +21,8 @@ type countShard struct {
 
 // NewCount returns a Count that lets each network, Subnet or Site of an address, have max things; 0: any number. Addresses that
 // exempt reports are not counted; nil: all are.
-func NewCount(max int, of func(netip.Addr) Network, exempt func(netip.Addr) bool) *Count {
-	c := &Count{max: max, of: of, exempt: exempt}
+func NewCount(max int, network func(netip.Addr) Network, exempt func(netip.Addr) bool) *Count {
+	c := &Count{max: max, network: network, exempt: exempt}
 	for i := range c.shards {
 		c.shards[i].open = map[Network]int{}
 	}
@@ -34,7 +34,7 @@ func (c *Count) Enter(addr netip.Addr) (counted, ok bool) {
 	if c.max == 0 || c.exempt != nil && c.exempt(addr) {
 		return false, true
 	}
-	n := c.of(addr)
+	n := c.network(addr)
 	s := c.shard(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *Count) Enter(addr netip.Addr) (counted, ok bool) {
 
 // Leave ends the counting of one thing of addr.
 func (c *Count) Leave(addr netip.Addr) {
-	n := c.of(addr)
+	n := c.network(addr)
 	s := c.shard(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()

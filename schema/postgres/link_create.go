@@ -150,8 +150,8 @@ func distinct(batch []*groupcommit.Call[creation]) []*groupcommit.Call[creation]
 }
 
 func compareHash(call *groupcommit.Call[creation], link *schema.Link) int {
-	of := &call.Value.link
-	return cmp.Or(cmp.Compare(of.DomainID, link.DomainID), strings.Compare(of.Hash, link.Hash))
+	other := &call.Value.link
+	return cmp.Or(cmp.Compare(other.DomainID, link.DomainID), strings.Compare(other.Hash, link.Hash))
 }
 
 // createLinksArgs returns the arguments of createLinks, an array per column.

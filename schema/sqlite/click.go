@@ -73,10 +73,10 @@ func (c *ClickStore) InsertLanes(ctx context.Context, batch *schema.ClickBatch) 
 
 // checkMarks compares the first click of each lane with the lane's mark.
 func (c *ClickStore) checkMarks(ctx context.Context, tx *sql.Tx, lanes map[schema.Lane]laneMark) error {
-	of := tx.StmtContext(ctx, c.markOf)
+	markOf := tx.StmtContext(ctx, c.markOf)
 	for lane, m := range lanes {
 		var mark int64
-		err := of.QueryRowContext(ctx, lane.Incarnation[:], lane.Number).Scan(&mark)
+		err := markOf.QueryRowContext(ctx, lane.Incarnation[:], lane.Number).Scan(&mark)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (c *ClickStore) insertWith(ctx context.Context, batch *schema.ClickBatch, c
 // loadNames is a namebound.Load.
 func (c *ClickStore) loadNames(ctx context.Context, keys []namebound.Key, each func(namebound.Key, int64, []string)) error {
 	return c.db.view(ctx, func(tx *snapshot) error {
-		of, err := readNames(tx.query(ctx, allNames))
+		listed, err := readNames(tx.query(ctx, allNames))
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (c *ClickStore) loadNames(ctx context.Context, keys []namebound.Key, each f
 				err := rows.Scan(append([]any{&quarter}, row.into()...)...)
 				names = names[:0]
 				for _, by := range schema.Dimensions() {
-					names = append(names, of.name(by, &row))
+					names = append(names, listed.name(by, &row))
 				}
 				each(key, quarter, names)
 				return err

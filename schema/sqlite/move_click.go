@@ -51,18 +51,18 @@ func ExportVisitors(ctx context.Context, path string, each func(schema.CountedVi
 		}
 		rows, err := db.QueryContext(ctx, exportVisitors)
 		err = forEachRow(rows, err, func() error {
-			var of ownerDay
+			var key ownerDay
 			var set []byte
-			if err := rows.Scan(&of.owner, &of.day, &set); err != nil {
+			if err := rows.Scan(&key.owner, &key.day, &set); err != nil {
 				return err
 			}
-			all := visitorSet(set).union(logged[of])
-			delete(logged, of)
-			return exportSet(of, all, each)
+			all := visitorSet(set).union(logged[key])
+			delete(logged, key)
+			return exportSet(key, all, each)
 		})
-		for of, set := range logged {
+		for key, set := range logged {
 			if err == nil {
-				err = exportSet(of, set, each)
+				err = exportSet(key, set, each)
 			}
 		}
 		return err

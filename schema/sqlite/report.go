@@ -202,9 +202,9 @@ func (r *reportReader) read() error {
 	if r.query.OfUTCDays() {
 		at, unit = byDayOfQuarter, quartersPerDay*secondsPerQuarter
 	}
-	of := ofQueryLinks
+	facts := ofQueryLinks
 	if !ofLinks {
-		of = ofOwned
+		facts = ofOwned
 		if err := r.tx.queryRow(r.ctx, recentLinks, r.args...).Scan(&r.args[0]); err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (r *reportReader) read() error {
 	links := names(byLink)
 	switch {
 	case filter != "":
-		names = func(key clickKey) []clickTable { return factTables(of, filter, key) }
+		names = func(key clickKey) []clickTable { return factTables(facts, filter, key) }
 		series, links = names(at), names(byLink)
 	case !ofLinks:
 		names = func(key clickKey) []clickTable { return ownedNames(key, edges) }
@@ -236,7 +236,7 @@ func (r *reportReader) read() error {
 		return nil
 	}
 	if filter != "" {
-		return r.readCombinations(factTables(of, filter, byLink))
+		return r.readCombinations(factTables(facts, filter, byLink))
 	}
 	for _, by := range schema.Dimensions() {
 		if err := r.readNames(names(byName(by)), by); err != nil {

@@ -145,10 +145,10 @@ func compareVisits(a, b visit) int {
 
 // takeSet returns the set of the first owner and day in visits, which are in the order of compareVisits, and the visits of the others.
 func takeSet(visits []visit) (visitorSet, []visit) {
-	set, of := visitorSet{0}, visits[0].ownerDay
-	for len(visits) > 0 && visits[0].ownerDay == of {
+	set, key := visitorSet{0}, visits[0].ownerDay
+	for len(visits) > 0 && visits[0].ownerDay == key {
 		hash, at := visits[0].visitor, dayQuarters{}
-		for ; len(visits) > 0 && visits[0].visitor == hash && visits[0].ownerDay == of; visits = visits[1:] {
+		for ; len(visits) > 0 && visits[0].visitor == hash && visits[0].ownerDay == key; visits = visits[1:] {
 			at.add(visits[0].quarter)
 		}
 		set = at.append(binary.BigEndian.AppendUint64(set, hash))
@@ -161,8 +161,8 @@ func visitorSets(visits []visit) map[ownerDay]visitorSet {
 	slices.SortFunc(visits, compareVisits)
 	sets := map[ownerDay]visitorSet{}
 	for len(visits) > 0 {
-		of := visits[0].ownerDay
-		sets[of], visits = takeSet(visits)
+		key := visits[0].ownerDay
+		sets[key], visits = takeSet(visits)
 	}
 	return sets
 }

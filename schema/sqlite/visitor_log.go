@@ -57,15 +57,15 @@ func loggedVisits(log []byte) iter.Seq[loggedVisit] {
 	}
 }
 
-// of returns the visit as one of an owner.
-func (v *loggedVisit) of(owner int64) visit {
+// visitOf returns the visit as one of an owner.
+func (v *loggedVisit) visitOf(owner int64) visit {
 	return visit{ownerDay{owner, v.quarter / quartersPerDay}, v.visitor, uint8(v.quarter % quartersPerDay)}
 }
 
 // appendOwned appends the visits of a log, of links and of accounts.
 func appendOwned(visits []visit, log []byte) []visit {
 	for v := range loggedVisits(log) {
-		visits = append(visits, v.of(v.link), v.of(-v.account))
+		visits = append(visits, v.visitOf(v.link), v.visitOf(-v.account))
 	}
 	return visits
 }
@@ -143,10 +143,10 @@ func (l *visitorLog) begin() {
 func (c *ClickStore) merge(ctx context.Context, tx *sql.Tx, visits int) error {
 	l, sets := &c.visitorLog, c.visitors.begin(ctx, tx)
 	for rest := len(l.pass) - visits; len(l.pass) > max(0, rest); {
-		of := l.pass[0].ownerDay
+		key := l.pass[0].ownerDay
 		var set visitorSet
 		set, l.pass = takeSet(l.pass)
-		if err := sets.add(ctx, of.owner, of.day, []byte(set)); err != nil {
+		if err := sets.add(ctx, key.owner, key.day, []byte(set)); err != nil {
 			return err
 		}
 	}

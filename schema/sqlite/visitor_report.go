@@ -75,7 +75,7 @@ func (r *reportReader) loggedVisitors(owners []int64, first, after int64) (map[o
 			if r.query.Links == nil {
 				owner = -v.account
 			}
-			if visit := v.of(0); wanted[owner] && visit.day >= first && visit.day < after {
+			if visit := v.visitOf(0); wanted[owner] && visit.day >= first && visit.day < after {
 				visits = append(visits, visit)
 			}
 		}
