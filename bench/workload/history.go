@@ -31,6 +31,8 @@ type History struct {
 	// of their creation.
 	AccountID, FirstID int64
 
+	Batch int // clicks per insert
+
 	popularity *load.Popularity
 	begin      time.Time
 	hot        float64 // share of the clicks on the first link, in addition to its share by Zipf's law
@@ -41,7 +43,7 @@ type History struct {
 
 // NewHistory returns an empty history.
 func NewHistory(links Links, hot float64) *History {
-	h := &History{Links: links, Clicks: make([]int64, links.Count), AccountID: Account, FirstID: 1,
+	h := &History{Links: links, Clicks: make([]int64, links.Count), AccountID: Account, FirstID: 1, Batch: historyBatch,
 		hot: hot, popularity: Popularity(links.Count), random: Random(0), begin: time.Now().UTC().AddDate(0, 0, -historyDays)}
 	enricher := enrich.New(nil)
 	for _, v := range Visitors() {
@@ -79,7 +81,7 @@ func (h *History) Store(ctx context.Context, store schema.ClickStore, clicks int
 	for n := 0; n < clicks; n += batch.Len() {
 		batch.Reset(historyPartition+int(h.AccountID), int64(n))
 		batch.Time = begin.Add(time.Duration(n) * spacing)
-		h.Append(&batch, min(historyBatch, clicks-n), batch.Time, spacing)
+		h.Append(&batch, min(h.Batch, clicks-n), batch.Time, spacing)
 		if err := store.InsertClicks(ctx, &batch); err != nil {
 			return err
 		}

@@ -117,11 +117,12 @@ func TestVisits(t *testing.T) {
 }
 
 func TestHistory(t *testing.T) {
-	const count, clicks = 20, 150_000 // more than a batch
+	const count, clicks = 20, 3000
 	store, err := sqlite.OpenClickStore(t.Context(), t.TempDir()+"/clicks.db")
 	testkit.Must(t, err)
 	defer testkit.Close(t, store)
 	history := workload.NewHistory(workload.NewLinks(count), 0.5)
+	history.Batch = clicks * 2 / 3
 	testkit.Must(t, history.Store(t.Context(), store, clicks))
 
 	ids, sum := make([]int64, count), int64(0)
