@@ -56,7 +56,7 @@ func TestBehaviour(t *testing.T) {
 			"rules.0.if.from": "2030-01-31T12:00", "variants.1.weight": "30", "card.title": "A card", "max_clicks": "1000"} {
 			wantInput(t, page, name, value)
 		}
-		if !strings.Contains(page.body, `x="70.000%" width="30.000%"`) || strings.Contains(page.body, "rules.1.name") {
+		if !strings.Contains(page.body, `x="70.00%" width="30.00%"`) || strings.Contains(page.body, "rules.1.name") {
 			t.Errorf("shares or rows are missing:\n%s", page.body)
 		}
 	})

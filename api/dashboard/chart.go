@@ -16,7 +16,6 @@ import (
 // Heights are in CSS pixels, widths in percent of the plot.
 const (
 	plotTop, plotBottom = 12.0, 172.0
-	barShare            = 0.8 // of the space for one bar
 	minBar              = 1.5 // minimum height of a bar above 0
 	barGap              = 2.0 // between people and bots, so that their colors need not tell them apart
 	maxDates            = 5   // labels below the bars, unless there are only 7
@@ -77,9 +76,9 @@ type bar struct {
 	People, Bots int64
 	Visitors     *int64 // nil if they are not known
 
-	X, Width, Room, RoomX string
-	PeopleY, PeopleH      string
-	BotsY, BotsH          string
+	X, Width         string // of the space for it, of which the style sheet leaves a tenth at each side
+	PeopleY, PeopleH string
+	BotsY, BotsH     string
 }
 
 // Date is the bar's name for people.
@@ -199,8 +198,7 @@ func firstOf(unit, name string) string {
 // place sets the coordinates of bar i of n. top is the end of the axis.
 func (b *bar) place(i, n int, top int64) {
 	room := 100 / float64(n)
-	b.RoomX, b.Room = percent(float64(i)*room), percent(room)
-	b.X, b.Width = percent((float64(i)+(1-barShare)/2)*room), percent(barShare*room)
+	b.X, b.Width = percent(float64(i)*room), percent(room)
 	people, bots := height(b.People, top), height(b.Bots, top)
 	b.PeopleY, b.PeopleH = px(plotBottom-people), px(people)
 	b.BotsY = px(plotBottom - people - bots)
@@ -322,6 +320,6 @@ func summary(format numbers, days []dayClicks, unit, zone string, most bar) stri
 	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, format.number(most.Total()), unit, most.Date())
 }
 
-func percent(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) + "%" }
+func percent(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + "%" }
 
 func px(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }

@@ -100,7 +100,7 @@ func TestChart(t *testing.T) {
 			days   int
 			since  string
 			before string
-		}{{10, "2026-11-05", "40.000%"}, {10, "2026-11-01", ""}, {10, "2020-01-01", ""}, {14 * 10, "2026-11-20", "14.286%"}} {
+		}{{10, "2026-11-05", "40.00%"}, {10, "2026-11-01", ""}, {10, "2020-01-01", ""}, {14 * 10, "2026-11-20", "14.29%"}} {
 			since, err := time.Parse(time.DateOnly, of.since)
 			testkit.Must(t, err)
 			if c := dashboard.ChartSince(daysFrom("2026-11-01", of.days, one), since.Add(23*time.Hour)); c.Before != of.before {
@@ -134,7 +134,7 @@ func staysWithinPlot(t *testing.T, n int) {
 	}
 	for _, b := range c.Bars {
 		total += b.Total()
-		if x := coordinate(t, b.X); x < 0 || x+coordinate(t, b.Width) > 100.001 {
+		if x := coordinate(t, b.X); x < 0 || x+coordinate(t, b.Width) > 100.01 {
 			t.Errorf("%d days: a bar from %s with width %s", n, b.X, b.Width)
 		}
 	}

@@ -111,7 +111,7 @@ func TestReport(t *testing.T) {
 	t.Run("has hours, in the time zone that is asked for", func(t *testing.T) {
 		page := b.get(of("&interval=hour"))
 		page.want(t, http.StatusOK, "Clicks per hour", "Each bar is an hour")
-		if bars := strings.Count(page.body, `class="chart-bar"`); bars != 24 || !strings.Contains(page.text(), at.Format("2 Jan 2006")+", 23:00: 12 people, 0 bots") {
+		if bars := strings.Count(page.body, `<svg x="`); bars != 24 || !strings.Contains(page.text(), at.Format("2 Jan 2006")+", 23:00 12 0") {
 			t.Errorf("%d bars: %s", bars, page.text())
 		}
 		b.get(of("&tz=Asia/Tokyo")).want(t, http.StatusOK, "Clicks 7", "Days are in Asia/Tokyo") // the last hour is on the next day there

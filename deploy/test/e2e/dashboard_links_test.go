@@ -115,7 +115,7 @@ func (b *tab) readsChart(t *testing.T) {
 		{"last bar", "plot.focus()", days[0]},
 		{"bar before", press("ArrowLeft"), days[1]},
 		{"end", press("End"), days[0]},
-		{"first bar", "plot.querySelector('.chart-room').dispatchEvent(new PointerEvent('pointerdown', {bubbles: true}))", days[len(days)-1]},
+		{"first bar", "plot.querySelector(':scope > svg > rect').dispatchEvent(new PointerEvent('pointerdown', {bubbles: true}))", days[len(days)-1]},
 	} {
 		if got := value(step.what); !strings.HasSuffix(got, step.ends) {
 			t.Errorf("the %s has %q, want %q", step.name, got, step.ends)

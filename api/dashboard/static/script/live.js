@@ -1,19 +1,23 @@
 // Charts: the numbers of a bar are shown when it is tapped or pointed at, or chosen by the arrow keys as on a slider.
 function readCharts(at) {
   for (const plot of document.querySelectorAll(".chart-plot:not([tabindex])")) {
-    const bars = plot.querySelectorAll(".chart-bar"), value = plot.closest(".chart").querySelector(".chart-value");
+    const bars = plot.querySelectorAll("svg"), chart = plot.closest(".chart"), value = chart.querySelector(".chart-value");
     if (bars.length === 0) continue;
+    const last = bars.length - 1, chosen = () => Number(plot.getAttribute("aria-valuenow"));
+    const says = (at) => {
+      const [date, people, bots] = chart.querySelectorAll("tbody tr")[last - at].cells; // the newest first
+      return `${date.textContent}: ${people.textContent} people, ${bots.textContent} bots`;
+    };
     const choose = (at) => {
       plot.querySelector(".chosen")?.classList.remove("chosen");
       bars[at].classList.add("chosen");
-      value.textContent = bars[at].querySelector("title").textContent;
+      value.textContent = says(at);
       plot.setAttribute("aria-valuenow", at);
       plot.setAttribute("aria-valuetext", value.textContent);
     };
     const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -7, PageUp: 7, Home: -bars.length, End: bars.length };
-    const last = bars.length - 1, chosen = () => Number(plot.getAttribute("aria-valuenow"));
     for (const [name, text] of [["role", "slider"], ["tabindex", "0"], ["aria-valuemin", "0"], ["aria-valuemax", last], ["aria-valuenow", last],
-      ["aria-valuetext", bars[last].querySelector("title").textContent]]) plot.setAttribute(name, text);
+      ["aria-valuetext", says(last)]]) plot.setAttribute(name, text);
     value.hidden = false;
     if (at) choose(Math.min(at, last));
     plot.addEventListener("focus", () => choose(chosen()));
@@ -23,7 +27,7 @@ function readCharts(at) {
       choose(Math.max(0, Math.min(last, chosen() + moves[event.key])));
     });
     for (const kind of ["pointerover", "pointerdown"]) plot.addEventListener(kind, (event) => {
-      const at = [...bars].indexOf(event.target.closest(".chart-bar"));
+      const at = [...bars].indexOf(event.target.closest(".chart-plot > svg"));
       if (at >= 0) choose(at);
     });
   }

@@ -19,11 +19,7 @@ const civilShort = dates({ day: "numeric", month: "short" }, "UTC"), civilMonth 
 
 function showDates() {
   const show = (name, form = name.includes(" ") ? civilHour : civil) => form.format(new Date(name.replace(" ", "T") + (name.includes(" ") ? "Z" : "")));
-  for (const bar of document.querySelectorAll(".chart-bar")) {
-    const title = bar.querySelector("title");
-    title.textContent = show(bar.dataset.date) + title.textContent.slice(title.textContent.lastIndexOf(": "));
-  }
-  for (const time of document.querySelectorAll("time[data-civil]")) time.textContent = show(time.dateTime);
+  for (const date of document.querySelectorAll("[data-civil]")) date.textContent = show(date.dataset.civil);
   for (const label of document.querySelectorAll("text[data-day]")) label.textContent = show(label.dataset.day, civilShort);
   for (const label of document.querySelectorAll("text[data-month]")) label.textContent = show(label.dataset.month, civilMonth);
 }
