@@ -22,16 +22,8 @@ type cli struct{ *sqlite.Store }
 func newCLI(t *testing.T) cli {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "links.db")
-	openStore(t, path) // the service's
-	return cli{openStore(t, path)}
-}
-
-func openStore(t *testing.T, path string) *sqlite.Store {
-	t.Helper()
-	store, err := sqlitetest.Open(t.Context(), path)
-	testkit.Must(t, err)
-	t.Cleanup(func() { store.Close() }) // again, if the test has closed it
-	return store
+	sqlitetest.At(t, path) // the service's
+	return cli{sqlitetest.At(t, path)}
 }
 
 func (c cli) run(t *testing.T, line string) (printed string, err error) {

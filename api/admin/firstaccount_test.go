@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,12 +17,13 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
 func newStore(t *testing.T) *sqlite.Store {
 	t.Helper()
-	return openStore(t, filepath.Join(t.TempDir(), "links.db"))
+	return sqlitetest.New(t)
 }
 
 const chosenToken = "ls_0123456789abcdefghijklmnopqrstuvwx-_"

@@ -39,9 +39,7 @@ func TestProcessesShareTheRateLimit(t *testing.T) {
 // testSharedRateLimit runs three services, each on its own opened database, and sends them more requests with one token than the limit
 // leaves. Another process has taken most of it, so that they fit into a minute on a busy machine.
 func testSharedRateLimit(t *testing.T, open func() (database, error)) {
-	clicks, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Must(t, clicks.Close()) })
+	clicks := sqlitetest.NewClickStore(t)
 	var links database
 	var bases []string
 	for range 3 {
@@ -64,6 +62,7 @@ func testSharedRateLimit(t *testing.T, open func() (database, error)) {
 		window := time.Now().Truncate(time.Minute)
 		left := ratelimit.RequestLimit
 		for left > 600 {
+			var err error
 			_, left, err = links.LeaseRequests(t.Context(), token.ID, window, ratelimit.RequestLimit)
 			testkit.Must(t, err)
 		}

@@ -15,9 +15,7 @@ import (
 )
 
 func TestCommandsHaveTheRulesOfTheService(t *testing.T) {
-	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, store) })
+	store := sqlitetest.New(t)
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(t, store.CreateAccount(t.Context(), &account))
 	hosts := filepath.Join(t.TempDir(), "hosts")

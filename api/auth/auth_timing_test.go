@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"linkstream/api/auth"
+	"linkstream/schema/sqlite/sqlitetest"
 )
 
 func BenchmarkAuthenticate(b *testing.B) {
-	store := newStore(b)
+	store := sqlitetest.New(b)
 	known, _ := addToken(b, store, "me@example.org")
 	unknown, _ := auth.NewToken(1, "never stored")
 	for name, secret := range map[string]string{"known": known, "unknown": unknown} {

@@ -16,6 +16,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -47,7 +48,7 @@ func (s *tokenStore) TokenByDigest(ctx context.Context, digest [32]byte) (schema
 func bearer(secret string) []byte { return []byte("Bearer " + secret) }
 
 func TestAuthenticateHeader(t *testing.T) {
-	store := &tokenStore{Store: newStore(t)}
+	store := &tokenStore{Store: sqlitetest.New(t)}
 	secret, token := addToken(t, store.Store, "me@example.org")
 	authenticator := newAuthenticator(t, store)
 	granted := auth.Grant{TokenID: token.ID, AccountID: token.AccountID}
@@ -96,7 +97,7 @@ func TestAuthenticateHeader(t *testing.T) {
 
 func TestAuthenticate(t *testing.T) {
 	t.Run("refuses an unknown token", func(t *testing.T) {
-		store := newStore(t)
+		store := sqlitetest.New(t)
 		secret, _ := addToken(t, store, "me@example.org")
 		authenticator := newAuthenticator(t, store)
 		for _, other := range []string{secret + "A", secret[:len(secret)-1], strings.ToLower(secret)} {
@@ -105,7 +106,7 @@ func TestAuthenticate(t *testing.T) {
 		}
 	})
 	t.Run("reports that the account is suspended", func(t *testing.T) {
-		store := newStore(t)
+		store := sqlitetest.New(t)
 		secret, token := addToken(t, store, "me@example.org")
 		testkit.Must(t, store.SetSuspended(t.Context(), token.AccountID, true))
 		got, err := newAuthenticator(t, store).Authenticate(t.Context(), bearer(secret))
@@ -114,7 +115,7 @@ func TestAuthenticate(t *testing.T) {
 		}
 	})
 	t.Run("keeps no reference to the header", func(t *testing.T) {
-		store := newStore(t)
+		store := sqlitetest.New(t)
 		secret, _ := addToken(t, store, "me@example.org")
 		authenticator := newAuthenticator(t, store)
 		header := bearer(secret)
@@ -129,7 +130,7 @@ func TestAuthenticate(t *testing.T) {
 		}
 	})
 	t.Run("is unavailable, not unauthorized, while the store fails", func(t *testing.T) {
-		store := newStore(t)
+		store := sqlitetest.New(t)
 		secret, _ := addToken(t, store, "me@example.org")
 		authenticator := newAuthenticator(t, store)
 		store.Close()
@@ -155,8 +156,8 @@ func bubble(t *testing.T, name string, delay time.Duration, test func(t *testing
 	t.Run(name, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		synctest.Test(t, func(t *testing.T) {
-			store := &tokenStore{Store: openStore(t, path), delay: delay}
-			test(t, process{newAuthenticator(t, store), store, openStore(t, path)})
+			store := &tokenStore{Store: sqlitetest.At(t, path), delay: delay}
+			test(t, process{newAuthenticator(t, store), store, sqlitetest.At(t, path)})
 		})
 	})
 }
@@ -260,7 +261,7 @@ func TestAuthenticateCachesAnswers(t *testing.T) {
 
 // Outside a bubble, because there the cache settles before the clock advances.
 func TestAuthenticateCachesAnswersAtOnce(t *testing.T) {
-	store := &tokenStore{Store: newStore(t)}
+	store := &tokenStore{Store: sqlitetest.New(t)}
 	authenticator := newAuthenticator(t, store)
 	const tokens = 500
 	for range tokens {
@@ -283,7 +284,7 @@ func requestFor(t *testing.T, a *auth.Authenticator, secret string, d time.Durat
 }
 
 func TestAuthenticateUnderFloodOfUnknownTokens(t *testing.T) {
-	store := newStore(t)
+	store := sqlitetest.New(t)
 	secret, token := addToken(t, store, "me@example.org")
 	authenticator := newAuthenticator(t, store)
 	var wg sync.WaitGroup

@@ -10,6 +10,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -25,7 +26,7 @@ func inBubble(t *testing.T, name string, test func(t *testing.T, f fixture)) {
 	t.Run(name, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		synctest.Test(t, func(t *testing.T) {
-			f := fixture{store: openStore(t, path), account: schema.Account{Email: "me@example.org", CreatedAt: time.Now()}}
+			f := fixture{store: sqlitetest.At(t, path), account: schema.Account{Email: "me@example.org", CreatedAt: time.Now()}}
 			f.sessions = auth.NewSessions(f.store)
 			testkit.Must(t, f.store.CreateAccount(t.Context(), &f.account))
 			test(t, f)

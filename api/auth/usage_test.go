@@ -13,6 +13,7 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 )
 
 // usesStore counts the writes of uses, and refuses them while broken.
@@ -44,7 +45,7 @@ func TestTokenUses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "links.db")
 			synctest.Test(t, func(t *testing.T) {
-				store := &usesStore{Store: openStore(t, path)}
+				store := &usesStore{Store: sqlitetest.At(t, path)}
 				secret, token := addToken(t, store.Store, "me@example.org")
 				authenticator := newAuthenticator(t, store)
 				use := func() {
@@ -108,7 +109,7 @@ func TestTokenUses(t *testing.T) {
 }
 
 func TestTokenUsesAreBounded(t *testing.T) {
-	store := &usesStore{Store: newStore(t)}
+	store := &usesStore{Store: sqlitetest.New(t)}
 	authenticator := newAuthenticator(t, store)
 	for id := range int64(auth.MaxUses + 100) {
 		authenticator.NoteUse(id, time.Now())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -158,9 +157,7 @@ func TestCheckDetail(t *testing.T) {
 
 // TestOldZones has a zone whose offset was not a multiple of 15 minutes: the store is asked for the nearest quarter before.
 func TestOldZones(t *testing.T) {
-	store, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
-	testkit.Must(t, err)
-	defer testkit.Close(t, store)
+	store := sqlitetest.NewClickStore(t)
 	for _, zone := range []string{"UTC", "Pacific/Apia", "Africa/Cairo", "Asia/Kathmandu", "Australia/Lord_Howe"} {
 		for _, fields := range [][]string{{"from=2016-11-20"}, {"from=2011-12-29", "to=2011-12-31"}, {"interval=hour"}, {"from=1990-01-01", "to=1990-12-31"}} {
 			r := mustParse(t, append(fields, "tz="+zone)...)

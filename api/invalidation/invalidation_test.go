@@ -1,7 +1,6 @@
 package invalidation_test
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,9 +13,7 @@ import (
 
 func open(t *testing.T) (store *sqlite.Store, owner schema.Account) {
 	t.Helper()
-	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, store) })
+	store = sqlitetest.New(t)
 	owner = schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(t, store.CreateAccount(t.Context(), &owner))
 	return store, owner

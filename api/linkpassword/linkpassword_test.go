@@ -3,7 +3,6 @@ package linkpassword_test
 import (
 	"log/slog"
 	"net/netip"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,9 +17,7 @@ import (
 )
 
 func TestCheck(t *testing.T) {
-	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, store) })
+	store := sqlitetest.New(t)
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(t, store.CreateAccount(t.Context(), &account))
 	pool, now := auth.NewPasswordPool(), time.Date(2026, time.November, 21, 9, 30, 0, 0, time.UTC)

@@ -13,6 +13,7 @@ import (
 
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -47,7 +48,7 @@ func onProcesses(t *testing.T, name string, test func(t *testing.T, p processes)
 		synctest.Test(t, func(t *testing.T) {
 			var p processes
 			for range 3 {
-				store := &attemptStore{AttemptStore: openStore(t, path)}
+				store := &attemptStore{AttemptStore: sqlitetest.At(t, path)}
 				p.stores = append(p.stores, store)
 				p.limiters = append(p.limiters, ratelimit.NewAttemptLimiter(store, nil))
 			}

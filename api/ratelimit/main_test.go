@@ -10,20 +10,10 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// openStore opens the store at path. Two stores at one path stand for two processes.
-func openStore(tb testing.TB, path string) *sqlite.Store {
-	tb.Helper()
-	store, err := sqlitetest.Open(tb.Context(), path)
-	testkit.Must(tb, err)
-	tb.Cleanup(func() { store.Close() }) // again, if the test has closed it
-	return store
-}
 
 // addToken stores an account with a token, and returns the token's ID.
 func addToken(tb testing.TB, store *sqlite.Store) int64 {

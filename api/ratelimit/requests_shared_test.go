@@ -13,6 +13,7 @@ import (
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -58,7 +59,7 @@ func onCluster(t *testing.T, name string, delay time.Duration, check func(t *tes
 			path := filepath.Join(t.TempDir(), "links.db")
 			c := &cluster{}
 			for range 3 {
-				store := &leaseStore{Store: openStore(t, path), delay: delay}
+				store := &leaseStore{Store: sqlitetest.At(t, path), delay: delay}
 				c.stores = append(c.stores, store)
 				c.limiters = append(c.limiters, ratelimit.NewRequestLimiter(store))
 			}

@@ -1,13 +1,13 @@
 package ratelimit_test
 
 import (
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -20,7 +20,7 @@ func TestRequestLimiter(t *testing.T) {
 	test := func(name string, check func(t *testing.T, limiter *ratelimit.RequestLimiter, token, other int64)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := openStore(t, filepath.Join(t.TempDir(), "links.db"))
+				store := sqlitetest.New(t)
 				check(t, ratelimit.NewRequestLimiter(store), addToken(t, store), addToken(t, store))
 			})
 		})

@@ -36,9 +36,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
 	t.Helper()
-	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, store) })
+	store := sqlitetest.New(t)
 	f := &fixture{store: store, owner: addAccount(t, store, "a@example.org"), other: addAccount(t, store, "b@example.org")}
 	path := filepath.Join(t.TempDir(), "hosts")
 	testkit.Must(t, os.WriteFile(path, []byte(strings.Join(blocked, "\n")), 0o600))

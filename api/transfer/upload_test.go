@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,9 +29,7 @@ type uploads struct {
 
 func newUploads(t *testing.T) *uploads {
 	t.Helper()
-	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Must(t, store.Close()) })
+	store := sqlitetest.New(t)
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(t, store.CreateAccount(t.Context(), &account))
 	return &uploads{t, store, account.ID}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -28,9 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T) (store *sqlite.Store, owner schema.Account) {
 	t.Helper()
-	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, store) })
+	store = sqlitetest.New(t)
 	owner = schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(t, store.CreateAccount(t.Context(), &owner))
 	return store, owner

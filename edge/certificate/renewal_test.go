@@ -18,6 +18,7 @@ import (
 
 	"linkstream/edge/certificate"
 	"linkstream/schema"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -73,7 +74,7 @@ func expiry(set *metrics.Set) int64 {
 // A host that was lost stays in memory if the message about it is lost. It is not served, and its certificate is not renewed.
 func TestExpiryIsThatOfHostsThatAreServed(t *testing.T) {
 	t.Parallel()
-	store := openStore(t)
+	store := sqlitetest.New(t)
 	source, set := openSourceOn(t, store)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -15,13 +15,14 @@ import (
 
 	"linkstream/edge/certificate"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
 // openSource returns a source for the host sho.example.com, whose authority is away.
 func openSource(t *testing.T, change ...func(*certificate.Config)) (*certificate.Source, *metrics.Set) {
 	t.Helper()
-	return openSourceOn(t, openStore(t), change...)
+	return openSourceOn(t, sqlitetest.New(t), change...)
 }
 
 func openSourceOn(t *testing.T, store *sqlite.Store, change ...func(*certificate.Config)) (*certificate.Source, *metrics.Set) {

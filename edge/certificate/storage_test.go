@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,14 +19,6 @@ import (
 
 var secret = strings.Repeat("s", 32)
 
-func openStore(t *testing.T) *sqlite.Store {
-	t.Helper()
-	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, store) })
-	return store
-}
-
 func openStorage(t *testing.T, store *sqlite.Store, secret string) (certmagic.Storage, *testkit.Buffer) {
 	t.Helper()
 	log := new(testkit.Buffer)
@@ -39,7 +30,7 @@ func openStorage(t *testing.T, store *sqlite.Store, secret string) (certmagic.St
 func TestStorage(t *testing.T) {
 	t.Parallel()
 	t.Run("keeps files as certmagic expects", func(t *testing.T) {
-		storage, _ := openStorage(t, openStore(t), secret)
+		storage, _ := openStorage(t, sqlitetest.New(t), secret)
 		if _, err := storage.Load(t.Context(), "a/b"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a missing file: %v", err)
 		}
@@ -74,7 +65,7 @@ func TestStorage(t *testing.T) {
 		testkit.Equal(t, "a exists", storage.Exists(t.Context(), "a/c/d"), false)
 	})
 	t.Run("encrypts, each file for itself", func(t *testing.T) {
-		store := openStore(t)
+		store := sqlitetest.New(t)
 		storage, log := openStorage(t, store, secret)
 		testkit.Must(t, storage.Store(t.Context(), "a.key", []byte("PRIVATE KEY")))
 		file, err := store.CertificateFile(t.Context(), "a.key")
@@ -98,7 +89,7 @@ func TestStorage(t *testing.T) {
 		testkit.Equal(t, "the log says so", log.Contains("-edge.acme-key"), true)
 	})
 	t.Run("a lock has one holder, across processes", func(t *testing.T) {
-		store := openStore(t)
+		store := sqlitetest.New(t)
 		first, _ := openStorage(t, store, secret)
 		second, _ := openStorage(t, store, secret)
 		testkit.Must(t, first.Lock(t.Context(), "x"))

@@ -12,6 +12,7 @@ import (
 
 	"linkstream/edge/certificate"
 	"linkstream/schema"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -101,7 +102,7 @@ func update(t *testing.T, now time.Time, edges ...*resumer) {
 
 func TestTickets(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, openStore(t))
+	f := newFleet(t, sqlitetest.New(t))
 	t.Run("resume on another edge and after a restart", func(t *testing.T) {
 		a, b := f.edge(t, secret), f.edge(t, secret)
 		update(t, began, a, b)
@@ -141,7 +142,7 @@ func TestTickets(t *testing.T) {
 		testkit.Equal(t, "resumed after its life", v.visits(t, a), false)
 	})
 	t.Run("need the same secret, whose keys nobody reads", func(t *testing.T) {
-		f := newFleet(t, openStore(t))
+		f := newFleet(t, sqlitetest.New(t))
 		a, other := f.edge(t, secret), f.edge(t, "another secret of 32 characters.")
 		update(t, began, a)
 		file, err := f.store.CertificateFile(t.Context(), certificate.TicketFile)
@@ -174,7 +175,7 @@ func (a *away) CertificateFile(ctx context.Context, key string) (schema.Certific
 
 func TestTicketsWithoutStore(t *testing.T) {
 	t.Parallel()
-	store := &away{openStore(t), true}
+	store := &away{sqlitetest.New(t), true}
 	f := newFleet(t, store)
 	a, v := f.edge(t, secret), f.visitor(0)
 	if err := a.Update(t.Context(), began); !errors.Is(err, errAway) {

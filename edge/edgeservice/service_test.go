@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,9 +86,7 @@ type store = sqlite.Store
 
 func openLinks(t *testing.T) *links {
 	t.Helper()
-	db, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, db) })
+	db := sqlitetest.New(t)
 	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
 	testkit.Must(t, db.CreateAccount(t.Context(), &account))
 	link := schema.Link{AccountID: account.ID, Hash: "abc", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}

@@ -69,13 +69,12 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	}
 	testkit.Must(t, e.conns.Validate())
 	log := e.log.Logger()
-	links, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, links) })
+	links := sqlitetest.New(t)
 	e.store = &faultyStore{sqliteLinks: links}
 	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
 	testkit.Must(t, links.CreateAccount(t.Context(), &account))
 	e.accountID = account.ID
+	var err error
 	e.spool, err = spool.Open(e.spoolCfg, log)
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, e.spool) })

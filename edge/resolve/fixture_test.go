@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"net/netip"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -48,13 +47,12 @@ func newEnv(t testing.TB, change func(*resolve.Config)) *env {
 		change(&e.cfg)
 	}
 	testkit.Must(t, e.cfg.Validate())
-	links, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, links) })
+	links := sqlitetest.New(t)
 	e.store = &faultyStore{sqliteLinks: links}
 	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
 	testkit.Must(t, links.CreateAccount(t.Context(), &account))
 	e.accountID = account.ID
+	var err error
 	e.resolver, err = resolve.New(e.cfg, e.store, e.store, e.metrics, e.log.Logger())
 	testkit.Must(t, err)
 	t.Cleanup(e.resolver.Close)

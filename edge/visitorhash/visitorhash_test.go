@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -31,9 +30,7 @@ type store struct {
 
 func openStore(t testing.TB) *store {
 	t.Helper()
-	links, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, links) })
+	links := sqlitetest.New(t)
 	return &store{Store: links, names: map[string]bool{}}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -36,7 +37,7 @@ func TestReadySaysThatClicksAreAboutToBeLost(t *testing.T) {
 		t.Run(age.String(), func(t *testing.T) {
 			t.Parallel()
 			client := streamtest.StartBroker(t).CreateTopics(1)
-			store := &blockingStore{ClickStore: openStore(t), began: make(chan struct{}), outcome: make(chan error)}
+			store := &blockingStore{ClickStore: sqlitetest.NewClickStore(t), began: make(chan struct{}), outcome: make(chan error)}
 			var batch stream.Batch
 			batch.Reset(time.Now().Add(-age))
 			batch.Append(nil, schema.AppendClick(nil, &schema.Click{Lane: schema.Lane{Number: 1}, Seq: 1, LinkID: link, ClickedAt: time.Now()}))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"linkstream/schema"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -15,7 +16,7 @@ import (
 // The store has counted clicks before the service starts: some of a lane are missing, some of another one are there twice.
 func TestMetricsOfTheBalance(t *testing.T) {
 	t.Parallel()
-	store := openStore(t)
+	store := sqlitetest.NewClickStore(t)
 	batch := new(schema.ClickBatch)
 	storetest.NewTraffic().Fill(batch, 0, 10)
 	for i := range batch.Lane {

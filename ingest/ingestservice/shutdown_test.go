@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema"
 	"linkstream/schema/service"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
@@ -68,14 +66,6 @@ func (r *running) awaitEnd(t *testing.T) {
 	}
 }
 
-func openStore(t *testing.T) *sqlite.ClickStore {
-	t.Helper()
-	store, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { testkit.Close(t, store) })
-	return store
-}
-
 func produceClicks(t *testing.T, client *stream.Client, n uint64) {
 	t.Helper()
 	var batch stream.Batch
@@ -106,7 +96,7 @@ func TestShutdown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broker := streamtest.StartBroker(t)
-			client, store := broker.CreateTopics(1), openStore(t)
+			client, store := broker.CreateTopics(1), sqlitetest.NewClickStore(t)
 			committed := func() int64 { return streamtest.CommittedOffsets(t, broker.Config(1), 1)[0] }
 			produceClicks(t, client, clicks)
 			blocking := &blockingStore{store, make(chan struct{}), make(chan error)}
@@ -152,7 +142,7 @@ func TestShutdown(t *testing.T) {
 
 func TestReady(t *testing.T) {
 	t.Parallel()
-	s := start(t, openStore(t), streamtest.StartBroker(t).CreateTopics(1))
+	s := start(t, sqlitetest.NewClickStore(t), streamtest.StartBroker(t).CreateTopics(1))
 	testkit.Succeeds(t, func() error { return s.Ready(t.Context()) })
 	var page strings.Builder
 	s.Metrics().WritePrometheus(&page)

@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"testing"
 
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 // Open is sqlite.Open.
@@ -28,6 +30,33 @@ func OpenClickStore(ctx context.Context, path string) (*sqlite.ClickStore, error
 		return nil, err
 	}
 	return sqlite.OpenClickStore(ctx, path)
+}
+
+// New returns a new store, which is closed after the test.
+func New(tb testing.TB) *sqlite.Store {
+	return opened(tb, Open, filepath.Join(tb.TempDir(), "links.db"))
+}
+
+// NewClickStore returns a new store of clicks, which is closed after the test.
+func NewClickStore(tb testing.TB) *sqlite.ClickStore {
+	return opened(tb, OpenClickStore, filepath.Join(tb.TempDir(), "clicks.db"))
+}
+
+// At opens the store at path. Stores at one path stand for processes. It is closed after the test, unless the test has closed it.
+func At(tb testing.TB, path string) *sqlite.Store {
+	tb.Helper()
+	store, err := Open(tb.Context(), path)
+	testkit.Must(tb, err)
+	tb.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func opened[S io.Closer](tb testing.TB, open func(context.Context, string) (S, error), path string) S {
+	tb.Helper()
+	store, err := open(tb.Context(), path)
+	testkit.Must(tb, err)
+	tb.Cleanup(func() { testkit.Close(tb, store) })
+	return store
 }
 
 // The content of new files.
