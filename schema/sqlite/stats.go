@@ -18,6 +18,11 @@ const (
 	SELECT value, coalesce((SELECT total FROM settled_totals WHERE link_id = value), 0) +
 		coalesce((SELECT sum(total) FROM recent WHERE link_id = value), 0) AS clicks
 	FROM json_each(?) WHERE clicks > 0`
+	// Those of most links in a range are read faster by the range.
+	rangeCounts = `
+	SELECT link_id, total FROM settled_totals WHERE link_id BETWEEN ?1 AND ?2
+	UNION ALL
+	SELECT link_id, sum(total) FROM recent WHERE link_id BETWEEN ?1 AND ?2 GROUP BY link_id`
 	clickSeries = `
 	SELECT link_id, quarter, people + bots FROM settled_quarters WHERE ` + ofQueryLinks + ` AND quarter >= ?2 AND quarter < ?3
 	UNION ALL
@@ -76,9 +81,24 @@ func (c *ClickStore) ClickCounts(ctx context.Context, _ int64, linkIDs []int64) 
 	if err != nil {
 		return nil, wrap(err, "encode link IDs")
 	}
+	asked, query, args := make(map[int64]bool, len(linkIDs)), clickCounts, []any{string(ids)}
+	for _, id := range linkIDs {
+		asked[id] = true
+	}
+	if n := int64(len(linkIDs)); n > 1000 && slices.Max(linkIDs)-slices.Min(linkIDs) < 4*n {
+		query, args = rangeCounts, []any{slices.Min(linkIDs), slices.Max(linkIDs)}
+	}
 	counts := make(map[int64]int64, len(linkIDs))
-	rows, err := c.db.query(ctx, clickCounts, string(ids))
-	return counts, wrap(scanCounts(rows, err, counts), "read counts of %d links", len(linkIDs))
+	rows, err := c.db.query(ctx, query, args...)
+	err = forEachRow(rows, err, func() error {
+		var link, total int64
+		err := rows.Scan(&link, &total)
+		if asked[link] {
+			counts[link] += total
+		}
+		return err
+	})
+	return counts, wrap(err, "read counts of %d links", len(linkIDs))
 }
 
 // ClickSeries implements schema.ReportStore.
