@@ -22,13 +22,13 @@ const (
 	maxMonths           = 4   // of them if they have the year
 )
 
-// maxBars bounds the bars, so that each is two pixels wide on a phone.
-const maxBars = 125
+// maxBars bounds the bars, so that each is two pixels wide on a phone, and pages are small: the table has a row for each.
+const maxBars = 90
 
 // Units of bars.
 const (
-	perHour, perSixHours      = "hour", "six hours"
-	perDay, perWeek, perMonth = "day", "week", "month"
+	perHour, perSixHours, perTwelveHours  = "hour", "six hours", "twelve hours"
+	perDay, perWeek, perMonth, perQuarter = "day", "week", "month", "quarter"
 )
 
 // chart shows clicks over time, bots stacked on people.
@@ -37,6 +37,8 @@ type chart struct {
 	Zone    string // in which days begin
 	Summary string // text alternative
 	Bars    []bar
+	People  string // SVG path of all bars, in which each is 1 wide
+	Bots    string
 	Ticks   []tick
 	Dates   []dateLabel
 	Bottom  string
@@ -46,7 +48,7 @@ type chart struct {
 // UnitTitle is the heading of the table's first column.
 func (c chart) UnitTitle() string {
 	title := strings.ToUpper(c.Unit[:1]) + c.Unit[1:]
-	if c.Unit == perSixHours {
+	if c.Unit == perSixHours || c.Unit == perTwelveHours {
 		title += " from"
 	}
 	return title
@@ -55,7 +57,7 @@ func (c chart) UnitTitle() string {
 // Each says what a bar is.
 func (c chart) Each() string {
 	switch c.Unit {
-	case perSixHours:
+	case perSixHours, perTwelveHours:
 		return c.Unit
 	case perHour:
 		return "an " + c.Unit
@@ -72,11 +74,10 @@ func (c chart) Rows() []bar {
 
 // bar is the clicks of one unit, with its SVG coordinates.
 type bar struct {
-	Name         string // the hour, the first of six hours, the day, or the first day of the week or month
+	Name         string // the hour, the first of several hours, the day, or the first day of the week, month or quarter
 	People, Bots int64
 	Visitors     *int64 // nil if they are not known
 
-	X, Width         string // of the space for it, of which the style sheet leaves a tenth at each side
 	PeopleY, PeopleH string
 	BotsY, BotsH     string
 }
@@ -126,7 +127,10 @@ func newChart(format numbers, zone *time.Location, days []dayClicks, since time.
 	ticks, top := ticksTo(format, most.Total())
 	c.Ticks = ticks
 	for i := range c.Bars {
-		c.Bars[i].place(i, len(c.Bars), top)
+		b := &c.Bars[i]
+		b.place(top)
+		c.People += outline(i, b.PeopleY, b.PeopleH)
+		c.Bots += outline(i, b.BotsY, b.BotsH)
 	}
 	c.Dates = datesBelow(c.Bars, c.Unit)
 	c.Summary = summary(format, days, c.Unit, c.Zone, most)
@@ -144,19 +148,21 @@ func newChart(format numbers, zone *time.Location, days []dayClicks, since time.
 // hourLayout is the form of a day's date where the day is an hour.
 const hourLayout = "2006-01-02 15:04"
 
-// barsOf groups days, or hours, into bars.
+// barsOf groups days, or hours, into at most maxBars bars.
 func barsOf(days []dayClicks) (unit string, bars []bar) {
-	unit = perDay
-	switch hours := len(days) > 0 && len(days[0].Date) == len(hourLayout); {
-	case hours && len(days) > maxBars:
-		unit = perSixHours
-	case hours:
-		unit = perHour
-	case len(days) > 7*(maxBars-1): // a week may begin before the first day
-		unit = perMonth
-	case len(days) > maxBars:
-		unit = perWeek
+	units := []string{perDay, perWeek, perMonth, perQuarter}
+	if len(days) > 0 && len(days[0].Date) == len(hourLayout) {
+		units = []string{perHour, perSixHours, perTwelveHours}
 	}
+	for _, unit = range units {
+		if bars = barsPer(unit, days); len(bars) <= maxBars {
+			break
+		}
+	}
+	return unit, bars
+}
+
+func barsPer(unit string, days []dayClicks) (bars []bar) {
 	for _, day := range days {
 		name := firstOf(unit, day.Date)
 		if len(bars) == 0 || bars[len(bars)-1].Name != name {
@@ -166,13 +172,13 @@ func barsOf(days []dayClicks) (unit string, bars []bar) {
 		last.People += day.People
 		last.Bots += day.Bots
 		switch {
-		case day.Visitors == nil || unit == perSixHours: // who comes in two hours would count twice
+		case day.Visitors == nil || unit == perSixHours || unit == perTwelveHours: // who comes in two hours would count twice
 			last.Visitors = nil
 		case last.Visitors != nil:
 			*last.Visitors += *day.Visitors
 		}
 	}
-	return unit, bars
+	return bars
 }
 
 // firstOf returns the first day or hour of the unit that contains a day or an hour. Weeks start on Monday.
@@ -187,18 +193,20 @@ func firstOf(unit, name string) string {
 		at, layout = at.Truncate(time.Hour), hourLayout
 	case perSixHours:
 		at, layout = at.Truncate(6*time.Hour), hourLayout
+	case perTwelveHours:
+		at, layout = at.Truncate(12*time.Hour), hourLayout
 	case perWeek:
 		at = at.AddDate(0, 0, -(int(at.Weekday())+6)%7)
 	case perMonth:
 		at = at.AddDate(0, 0, 1-at.Day())
+	case perQuarter:
+		at = at.AddDate(0, -(int(at.Month())-1)%3, 1-at.Day())
 	}
 	return at.Format(layout)
 }
 
-// place sets the coordinates of bar i of n. top is the end of the axis.
-func (b *bar) place(i, n int, top int64) {
-	room := 100 / float64(n)
-	b.X, b.Width = percent(float64(i)*room), percent(room)
+// place sets the coordinates. top is the end of the axis.
+func (b *bar) place(top int64) {
 	people, bots := height(b.People, top), height(b.Bots, top)
 	b.PeopleY, b.PeopleH = px(plotBottom-people), px(people)
 	b.BotsY = px(plotBottom - people - bots)
@@ -206,6 +214,14 @@ func (b *bar) place(i, n int, top int64) {
 		bots -= barGap
 	}
 	b.BotsH = px(bots)
+}
+
+// outline draws a part of bar i, with a gap of a tenth at each side.
+func outline(i int, y, height string) string {
+	if height == "0" {
+		return ""
+	}
+	return fmt.Sprintf("M%d.1 %sh.8v%sh-.8", i, y, height)
 }
 
 func height(n, top int64) float64 {
@@ -274,9 +290,9 @@ func labelledIn(bars []bar, byDay bool) (all []labelled) {
 // datesBelow labels some bars, always the last one, at the middle of what a label names.
 func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 	layout, parts, most, form := "2 Jan", "day", maxDates, time.DateOnly
-	byDay := unit == perHour && len(bars) > 2*25 || unit == perSixHours
+	byDay := unit == perHour && len(bars) > 2*25 || unit == perSixHours || unit == perTwelveHours
 	switch {
-	case unit == perHour || unit == perSixHours:
+	case byDay || unit == perHour:
 		if form = hourLayout; !byDay {
 			layout, parts = "15:04", ""
 		}

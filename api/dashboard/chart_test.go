@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -55,6 +56,9 @@ func TestChart(t *testing.T) {
 			t.Errorf("bots end at %v, people begin at %v and end at %v above %s", botsEnd, peopleBegin,
 				peopleBegin+people, c.Bottom)
 		}
+		if c.People != "M1.1 52h.8v120h-.8" || c.Bots != "M1.1 12h.8v38h-.8" {
+			t.Errorf("they are drawn as %s and %s", c.People, c.Bots)
+		}
 		if c.Bars[0].PeopleH != "0" || c.Bars[0].BotsH != "0" {
 			t.Errorf("a day without clicks has a bar: %+v", c.Bars[0])
 		}
@@ -66,32 +70,45 @@ func TestChart(t *testing.T) {
 		}
 	})
 	t.Run("keeps bars and labels within the plot, however many days", func(t *testing.T) {
-		for _, n := range []int{1, 2, 7, 8, 30, 90, 125, 126, 366, 868, 869, 3660} {
+		for _, n := range []int{1, 2, 7, 8, 30, 90, 91, 366, 630, 631, 2700, 2800, 3660} {
 			staysWithinPlot(t, n)
 		}
 	})
-	t.Run("sums weeks from Monday, and months, where days are too many", func(t *testing.T) {
+	t.Run("sums weeks from Monday, months, and quarters, where days are too many", func(t *testing.T) {
 		one := func(int) (int64, int64) { return 1, 1 }
 		weeks := dashboard.NewChart(daysFrom("2025-01-01", 500, one)) // a Wednesday
 		if weeks.Unit != "week" || weeks.Bars[0].Name != "2024-12-30" || weeks.Bars[0].People != 5 ||
 			weeks.Bars[1].Bots != 7 {
 			t.Errorf("%s: %+v", weeks.Unit, weeks.Bars[:2])
 		}
-		months := dashboard.NewChart(daysFrom("2016-02-10", 3000, one))
+		months := dashboard.NewChart(daysFrom("2016-02-10", 2000, one))
 		if months.Unit != "month" || months.Bars[0].Name != "2016-02-01" || months.Bars[0].People != 20 ||
 			months.Bars[1].Name != "2016-03-01" || months.Bars[1].People != 31 {
 			t.Errorf("%s: %+v", months.Unit, months.Bars[:2])
 		}
-	})
-	t.Run("sums six hours where hours are too many", func(t *testing.T) {
-		var hours []dashboard.Day
-		for i := range 23 * 24 {
-			at := time.Date(2026, 11, 1, i, 0, 0, 0, time.UTC)
-			hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"), Count: clickreport.Count{Period: schema.Period{People: 1}}})
+		quarters := dashboard.NewChart(daysFrom("2016-05-31", 3000, one))
+		if quarters.Unit != "quarter" || quarters.Bars[0].Name != "2016-04-01" || quarters.Bars[0].People != 31 ||
+			quarters.Bars[1].Name != "2016-07-01" || quarters.Bars[1].People != 92 {
+			t.Errorf("%s: %+v", quarters.Unit, quarters.Bars[:2])
 		}
-		c := dashboard.NewChart(hours)
-		if len(c.Bars) != 23*4 || c.Bars[1].Name != "2026-11-01 06:00" || c.Bars[1].People != 6 || c.UnitTitle() != "Six hours from" {
-			t.Errorf("%d bars of %s, the second: %+v", len(c.Bars), c.Unit, c.Bars[1])
+	})
+	t.Run("sums six or twelve hours where hours are too many", func(t *testing.T) {
+		for days, want := range map[int]struct {
+			bars   int
+			title  string
+			second string
+			people int64
+		}{3: {72, "Hour", "2026-11-01 01:00", 1}, 4: {16, "Six hours from", "2026-11-01 06:00", 6}, 22: {88, "Six hours from", "2026-11-01 06:00", 6},
+			27: {54, "Twelve hours from", "2026-11-01 12:00", 12}, 31: {62, "Twelve hours from", "2026-11-01 12:00", 12}} {
+			var hours []dashboard.Day
+			for i := range days * 24 {
+				at := time.Date(2026, 11, 1, i, 0, 0, 0, time.UTC)
+				hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"), Count: clickreport.Count{Period: schema.Period{People: 1}}})
+			}
+			c := dashboard.NewChart(hours)
+			if len(c.Bars) != want.bars || c.Bars[1].Name != want.second || c.Bars[1].People != want.people || c.UnitTitle() != want.title {
+				t.Errorf("%d days: %d bars of %s, the second: %+v", days, len(c.Bars), c.Unit, c.Bars[1])
+			}
 		}
 	})
 	t.Run("marks the days before the link existed", func(t *testing.T) {
@@ -129,14 +146,14 @@ func staysWithinPlot(t *testing.T, n int) {
 	t.Helper()
 	total := int64(0)
 	c := dashboard.NewChart(daysFrom("2000-01-01", n, func(i int) (int64, int64) { return int64(i % 7), 1 }))
-	if len(c.Bars) == 0 || len(c.Bars) > 125 {
+	if len(c.Bars) == 0 || len(c.Bars) > 90 {
 		t.Errorf("%d days: %d bars", n, len(c.Bars))
 	}
 	for _, b := range c.Bars {
 		total += b.Total()
-		if x := coordinate(t, b.X); x < 0 || x+coordinate(t, b.Width) > 100.01 {
-			t.Errorf("%d days: a bar from %s with width %s", n, b.X, b.Width)
-		}
+	}
+	if drawn := strings.Count(c.Bots, "M"); drawn != len(c.Bars) || !strings.Contains(c.Bots, fmt.Sprintf("M%d.1 ", len(c.Bars)-1)) {
+		t.Errorf("%d days: %d of %d bars are drawn", n, drawn, len(c.Bars))
 	}
 	want := int64(n)
 	for i := range n {

@@ -61,7 +61,7 @@ func TestLinkPage(t *testing.T) {
 			}
 			page := b.get("/dashboard/links/0/sale" + period)
 			page.want(t, http.StatusOK)
-			bars, rows := strings.Count(page.body, `<svg x="`), strings.Count(page.body, `<tr><th scope="row" data-civil="20`)
+			bars, rows := barsOn(page.body), strings.Count(page.body, `<tr><th data-civil="20`)
 			if bars != want.days || rows != want.days {
 				t.Errorf("%q: %d bars and %d rows, want %d", period, bars, rows, want.days)
 			}
@@ -80,7 +80,7 @@ func TestLinkPage(t *testing.T) {
 	t.Run("is calm without clicks", func(t *testing.T) {
 		all := regexp.MustCompile(`href="(/dashboard/links/0/quiet[^"]*)"[^>]*>All<`).FindStringSubmatch(b.get("/dashboard/links/0/quiet").body)
 		b.get(strings.ReplaceAll(all[1], "&amp;", "&")).want(t, http.StatusOK, "0 clicks since", "No clicks in this period")
-		if bars := strings.Count(b.seen.body, `<svg x="`); bars != 14 {
+		if bars := barsOn(b.seen.body); bars != 14 {
 			t.Errorf("the chart of a new link has %d bars", bars)
 		}
 	})

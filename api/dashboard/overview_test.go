@@ -51,7 +51,7 @@ func TestOverview(t *testing.T) {
 		page.want(t, http.StatusOK, "2 links", "Today 42 21 yesterday 30 by people, 12 by bots",
 			"7 days 63 −25% from 84 in the previous 7 days", "30 days 147 −50% from 294 in the previous 30 days",
 			"135 by people, 12 by bots")
-		if bars := strings.Count(page.body, `<svg x="`); bars != 30 {
+		if bars := barsOn(page.body); bars != 30 {
 			t.Errorf("%d bars, want 30", bars)
 		}
 		wantHarmless(t, page)

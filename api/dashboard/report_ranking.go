@@ -29,7 +29,7 @@ type share struct {
 }
 
 // Width returns the share as an SVG length.
-func (s share) Width() string { return percent(s.Part) }
+func (s share) Width() string { return strconv.FormatFloat(s.Part, 'f', 1, 64) + "%" }
 
 // Percent formats the share. Only 0 prints as 0% and only 100 as 100%.
 func (s share) Percent() string {

@@ -1,21 +1,22 @@
 // Charts: the numbers of a bar are shown when it is tapped or pointed at, or chosen by the arrow keys as on a slider.
 function readCharts(at) {
   for (const plot of document.querySelectorAll(".chart-plot:not([tabindex])")) {
-    const bars = plot.querySelectorAll("svg"), chart = plot.closest(".chart"), value = chart.querySelector(".chart-value");
-    if (bars.length === 0) continue;
-    const last = bars.length - 1, chosen = () => Number(plot.getAttribute("aria-valuenow"));
+    const chart = plot.closest(".chart"), value = chart.querySelector(".chart-value");
+    const rows = chart.querySelectorAll("tbody tr"), mark = plot.querySelector(".chart-bars > rect"); // a row per bar, the newest first
+    if (rows.length === 0) continue;
+    const last = rows.length - 1, chosen = () => Number(plot.getAttribute("aria-valuenow"));
     const says = (at) => {
-      const [date, people, bots] = chart.querySelectorAll("tbody tr")[last - at].cells; // the newest first
+      const [date, people, bots] = rows[last - at].cells;
       return `${date.textContent}: ${people.textContent} people, ${bots.textContent} bots`;
     };
     const choose = (at) => {
-      plot.querySelector(".chosen")?.classList.remove("chosen");
-      bars[at].classList.add("chosen");
+      mark.classList.add("chosen");
+      mark.setAttribute("x", at);
       value.textContent = says(at);
       plot.setAttribute("aria-valuenow", at);
       plot.setAttribute("aria-valuetext", value.textContent);
     };
-    const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -7, PageUp: 7, Home: -bars.length, End: bars.length };
+    const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -7, PageUp: 7, Home: -rows.length, End: rows.length };
     for (const [name, text] of [["role", "slider"], ["tabindex", "0"], ["aria-valuemin", "0"], ["aria-valuemax", last], ["aria-valuenow", last],
       ["aria-valuetext", says(last)]]) plot.setAttribute(name, text);
     value.hidden = false;
@@ -26,9 +27,9 @@ function readCharts(at) {
       event.preventDefault();
       choose(Math.max(0, Math.min(last, chosen() + moves[event.key])));
     });
-    for (const kind of ["pointerover", "pointerdown"]) plot.addEventListener(kind, (event) => {
-      const at = [...bars].indexOf(event.target.closest(".chart-plot > svg"));
-      if (at >= 0) choose(at);
+    for (const kind of ["pointermove", "pointerdown"]) plot.addEventListener(kind, (event) => {
+      const { left, width } = plot.getBoundingClientRect();
+      choose(Math.max(0, Math.min(last, Math.floor((event.clientX - left) / width * rows.length))));
     });
   }
 }

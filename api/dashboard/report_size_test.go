@@ -1,0 +1,100 @@
+package dashboard_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"linkstream/api/clickreport"
+	"linkstream/schema"
+	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
+)
+
+// busyClicks has tens of millions of clicks, and as many names and links as a report without rules and campaigns has.
+type busyClicks struct {
+	storetest.FaultyClicks
+	links []schema.Link
+}
+
+var busyNames = map[schema.Dimension][]string{
+	schema.ByDevice:   {"desktop", "mobile", "tablet", "other"},
+	schema.ByBrowser:  {"Chrome", "Safari", "Edge", "Firefox", "Opera", "Samsung Internet", "UC Browser", "Yandex Browser", "Internet Explorer", "Vivaldi"},
+	schema.ByOS:       {"Windows", "Android", "iOS", "macOS", "Linux", "ChromeOS", "iPadOS", "HarmonyOS", "FreeBSD", "Windows Phone"},
+	schema.ByLanguage: {"en", "de", "fr", "es", "pt", "zh", "ja", "it", "nl", "pl"},
+	schema.ByCountry:  {"US", "GB", "BA", "GS", "AE", "VC", "TT", "PG", "CF", "DO"},
+}
+
+func (b busyClicks) Report(_ context.Context, q schema.ReportQuery) (schema.Report, error) {
+	r := schema.NewReport(q)
+	visitors := schema.Visitors{Total: 28_765_432, Previous: 27_654_321}
+	for i := range r.Series {
+		n := int64(70_000_000 / len(r.Series))
+		r.Series[i] = schema.Period{People: n - n/90*int64(i%9), Bots: n/3 - n/50*int64(i%5)}
+		visitors.Series = append(visitors.Series, n/2)
+	}
+	if q.CountsVisitors() {
+		r.Visitors = &visitors
+	}
+	r.Previous = schema.Period{People: 61_987_654, Bots: 21_987_654}
+	for i := range min(10, q.Limit) {
+		n := 11_765_432 - 876_543*int64(i)
+		for _, by := range schema.Dimensions() {
+			name := fmt.Sprintf("newsletter-%d.shop.example.org", i)
+			if names := busyNames[by]; names != nil {
+				name = names[min(i, len(names)-1)]
+			}
+			if clickreport.WordsOf(by).Rare {
+				continue
+			}
+			if _, filtered := q.Filter[by]; i == 0 || !filtered && (by != schema.ByDevice || i < len(busyNames[by])) {
+				r.Names[by] = append(r.Names[by], schema.NameCount{Name: cmp.Or(q.Filter[by], name), Total: n})
+			}
+		}
+		if q.TopLinks {
+			r.Links = append(r.Links, schema.LinkCount{LinkID: b.links[i].ID, Total: n})
+		}
+	}
+	return r, nil
+}
+
+func TestReportIsSmall(t *testing.T) {
+	s := start(t)
+	busy := busyClicks{FaultyClicks: storetest.FaultyClicks{ClickStore: s.clicks, ReportStore: s.clicks}}
+	for i := range 10 {
+		link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("usual-%02d", i), Active: true, CreatedAt: s.now().UTC().AddDate(-9, 0, 0),
+			URL:   "https://www.example.org/articles/2026/a-common-address",
+			Title: "An article of November", Tags: []string{"newsletter"}}
+		testkit.Must(t, s.links.CreateLink(t.Context(), &link))
+		busy.links = append(busy.links, link)
+	}
+	s.base = run(t, s.links, busy, nil, s.log)
+	b := s.signedIn(t)
+	day := func(before int) string { return s.now().UTC().AddDate(0, 0, -before).Format("2006-01-02") }
+	filters := "&country=US&device=desktop"
+	for name, query := range map[string]string{
+		"today by hour":    "?interval=hour&from=" + day(0),
+		"4 days by hour":   "?interval=hour&from=" + day(3),
+		"24 days by hour":  "?interval=hour&from=" + day(23),
+		"27 days by hour":  "?interval=hour&from=" + day(26),
+		"31 days by hour":  "?interval=hour&from=" + day(30),
+		"30 days":          "",
+		"90 days":          "?from=" + day(89),
+		"125 days":         "?from=" + day(124),
+		"12 months":        "?from=" + day(365),
+		"2 years":          "?from=" + day(730),
+		"all of ten years": "?from=" + day(3659),
+	} {
+		for _, path := range []string{"/dashboard/report", "/dashboard/links/0/usual-00"} {
+			for _, with := range []string{"", "compare=year" + filters} {
+				page := b.get(path + cmp.Or(query, "?") + "&" + with)
+				page.want(t, http.StatusOK, "Clicks", "Show as a table")
+				if n := len(page.body); n > 40<<10 {
+					t.Errorf("%s of %s?%s: %d bytes", name, path, with, n)
+				}
+			}
+		}
+	}
+}
