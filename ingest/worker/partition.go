@@ -190,9 +190,13 @@ func (p *Partition) fetchBatch(ctx context.Context) error {
 }
 
 // pauseAfter returns how long to leave records in the topic at an age of the batch. A fetch costs nearly as much as an insert, however
-// few records it gets. So there is one at each part of MaxWait after which the batch may be inserted, and one at its end.
+// few records it gets. So as long as there are few, there is one at each part of MaxWait after which the batch may be inserted, and one
+// at its end.
 func (p *Partition) pauseAfter(age time.Duration) time.Duration {
-	pause := min(p.waitAfter(age), p.cfg.Pause)
+	pause := p.waitAfter(age)
+	if p.batch.Len() >= fewClicks || p.cfg.Pause == 0 {
+		return min(pause, p.cfg.Pause)
+	}
 	for _, part := range []time.Duration{fewPart, busyPart} {
 		if look := p.cfg.MaxWait/part - age; look > 0 {
 			pause = min(pause, look)

@@ -60,7 +60,7 @@ func TestInsertsAreAPartOfTheWait(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			topic, store := pacedTopic{every: time.Minute, clicks: 2, began: time.Now()}, &batchStore{takes: insert}
 			topic.bodies = visitorClicks(1)
-			cfg := worker.Config{MaxBatch: 10_000, MaxWait: 1500 * ms, IdleWait: time.Hour, Pause: time.Minute}
+			cfg := worker.Config{MaxBatch: 10_000, MaxWait: 1500 * ms, IdleWait: time.Hour, Pause: 50 * ms}
 			p := worker.NewPartition(0, cfg, &topic, store, nil, slog.New(slog.DiscardHandler))
 			for click := range 2 {
 				_, err := p.Step(t.Context())
@@ -89,14 +89,14 @@ func TestWaitOfABatch(t *testing.T) {
 		{"of more than a few", 5 * ms, 1000, 10_000, 51, 255 * ms, 5 * ms},
 		{"of many clicks", ms, 1000, 10_000, 751, 751 * ms, 5 * ms},
 		{"of many clicks, the last ones", ms, 250, 10_000, 250, 751 * ms, 5 * ms},
-		{"that is full", ms, 1000, 500, 500, 751 * ms, 5 * ms},
+		{"that is full", ms, 1000, 500, 500, 500 * ms, 50 * ms},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				topic, store := pacedTopic{every: test.every, clicks: test.clicks, began: began}, new(batchStore)
 				topic.bodies = visitorClicks(1)
-				cfg := worker.Config{MaxBatch: test.maxBatch, MaxWait: 1500 * ms, IdleWait: 2 * time.Hour, Pause: time.Minute}
+				cfg := worker.Config{MaxBatch: test.maxBatch, MaxWait: 1500 * ms, IdleWait: 2 * time.Hour, Pause: 50 * ms}
 				p := worker.NewPartition(0, cfg, &topic, store, nil, slog.New(slog.DiscardHandler))
 				_, err := p.Step(t.Context())
 				testkit.Must(t, err)

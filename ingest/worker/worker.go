@@ -64,13 +64,13 @@ type Config struct {
 	MaxBatch int           // clicks per batch
 	MaxWait  time.Duration // from a batch's first record to its insert; less if it has more than a few clicks
 	IdleWait time.Duration // for a batch's first record; not a flag
-	Pause    time.Duration // between two fetches of a batch, at most; not a flag
+	Pause    time.Duration // between two fetches of a batch that has more than a few clicks; 0: no batch pauses; not a flag
 	Late     bool          // lanes may be met in their middle: see count.Builder; not a flag
 }
 
 // DefaultConfig returns a configuration that works.
 func DefaultConfig() Config {
-	return Config{MaxBatch: 100_000, MaxWait: 1500 * time.Millisecond, IdleWait: idleWait, Pause: time.Minute}
+	return Config{MaxBatch: 100_000, MaxWait: 1500 * time.Millisecond, IdleWait: idleWait, Pause: 50 * time.Millisecond}
 }
 
 // RegisterFlags binds the configuration to flags.
