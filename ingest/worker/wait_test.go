@@ -19,7 +19,8 @@ type pacedTopic struct {
 	every  time.Duration
 	clicks int // in all
 
-	began time.Time
+	began   time.Time
+	fetches int
 }
 
 // after returns how many clicks there are from an offset on.
@@ -29,6 +30,7 @@ func (p *pacedTopic) after(offset int64) int64 {
 
 func (p *pacedTopic) Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
 	each func(stream.Record) error) (int64, error) {
+	p.fetches++
 	for deadline := time.Now().Add(wait); p.after(offset) == 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
@@ -82,14 +84,15 @@ func TestWaitOfABatch(t *testing.T) {
 		maxBatch      int
 		counted       int
 		after, within time.Duration
+		fetches       int // with the one that meets the lane
 	}{
-		{"of one click", time.Hour, 1, 10_000, 1, time.Hour + 1500*ms, 5 * ms},
-		{"of few clicks", 100 * ms, 1000, 10_000, 16, 1600 * ms, 50 * ms},
-		{"that gets more than a few", 20 * ms, 1000, 10_000, 38, 770 * ms, 5 * ms},
-		{"of more than a few", 5 * ms, 1000, 10_000, 51, 255 * ms, 5 * ms},
-		{"of many clicks", ms, 1000, 10_000, 751, 751 * ms, 5 * ms},
-		{"of many clicks, the last ones", ms, 250, 10_000, 250, 751 * ms, 5 * ms},
-		{"that is full", ms, 1000, 500, 500, 500 * ms, 50 * ms},
+		{"of one click", time.Hour, 1, 10_000, 1, time.Hour + 1500*ms, 5 * ms, 3},
+		{"of few clicks", 100 * ms, 1000, 10_000, 16, 1600 * ms, 50 * ms, 4},
+		{"that gets more than a few", 20 * ms, 1000, 10_000, 38, 770 * ms, 5 * ms, 3},
+		{"of more than a few", 5 * ms, 1000, 10_000, 51, 255 * ms, 5 * ms, 2},
+		{"of many clicks", ms, 1000, 10_000, 751, 751 * ms, 5 * ms, 12},
+		{"of many clicks, the last ones", ms, 250, 10_000, 250, 751 * ms, 5 * ms, 3},
+		{"that is full", ms, 1000, 500, 500, 500 * ms, 50 * ms, 7},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -107,6 +110,7 @@ func TestWaitOfABatch(t *testing.T) {
 				if took < test.after || took > test.after+test.within {
 					t.Errorf("inserted after %v, want %v", took, test.after)
 				}
+				testkit.Equal(t, "fetches", topic.fetches, test.fetches)
 			})
 		})
 	}
