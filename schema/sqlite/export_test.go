@@ -93,3 +93,6 @@ var UnionVisitors = unionVisitors
 
 // SetNow makes the store take the time from now, from the next batch on.
 func (c *ClickStore) SetNow(now func() time.Time) { c.now = now }
+
+// DimensionNumber returns the number that the names of a dimension have in a file.
+func DimensionNumber(by schema.Dimension) int { return dimensionNumber(by) }
