@@ -85,8 +85,10 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 	if c.query("part") == partLinks {
 		return nil
 	}
-	if err := d.addDays(c, page.Links); err != nil {
-		d.warnWithout("links", err)
+	if !page.NoClicks && len(page.Links) > 0 { // without clicks the page has waited long enough
+		if err := d.addDays(c, page.Links); err != nil {
+			d.warnWithout("links", err)
+		}
 	}
 	page.States = stateOptions(page.State)
 	if page.Made, err = d.madeLink(c); err != nil {
