@@ -33,16 +33,16 @@ func (b reportBody) MarshalJSON() ([]byte, error) {
 	type fields reportBody
 	var text bytes.Buffer
 	err := encode(&text, fields(b))
+	text.Truncate(bytes.LastIndexByte(text.Bytes(), '}'))
 	for _, by := range schema.Dimensions() {
 		names := make([]nameClicks, len(b.names[by]))
 		for i, name := range b.names[by] {
 			names[i] = nameClicks{name.Name, name.Total}
 		}
-		text.Truncate(bytes.LastIndexByte(text.Bytes(), '}'))
 		fmt.Fprintf(&text, ",%q:", clickreport.WordsOf(by).List)
 		err = errors.Join(err, encode(&text, names))
-		text.WriteByte('}')
 	}
+	text.WriteByte('}')
 	return text.Bytes(), err
 }
 
