@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
 const (
@@ -136,11 +138,13 @@ func (l *load) pause(d time.Duration) bool {
 // run waits until so many more visits were answered.
 func (l *load) run(t *testing.T, visits int64) {
 	t.Helper()
-	for until, begin := l.visits.Load()+visits, time.Now(); l.visits.Load() < until; time.Sleep(10 * time.Millisecond) {
-		if time.Since(begin) > 10*time.Minute {
-			t.Fatalf("only %d visits were answered", l.visits.Load())
+	until := l.visits.Load() + visits
+	testkit.SucceedsWithin(t, 10*time.Minute, func() error {
+		if n := l.visits.Load(); n < until {
+			return fmt.Errorf("only %d of %d visits were answered", n, until)
 		}
-	}
+		return nil
+	})
 }
 
 // stop ends the load, requires that each request was answered as it should be, and returns the answered redirects by hash.
