@@ -16,7 +16,7 @@ import (
 // Heights are in CSS pixels, widths in percent of the plot.
 const (
 	plotTop, plotBottom = 12.0, 172.0
-	minBar              = 1.5 // minimum height of a bar above 0
+	minBar              = 2.0 // minimum height of a bar above 0
 	barGap              = 2.0 // between people and bots, so that their colors need not tell them apart
 	maxDates            = 5   // labels below the bars, unless there are only 7
 	maxMonths           = 4   // of them if they have the year
@@ -37,7 +37,7 @@ type chart struct {
 	Zone    string // in which days begin
 	Summary string // text alternative
 	Bars    []bar
-	People  string // SVG path of all bars, in which each is 1 wide
+	People  string // SVG path of all bars, which are 1 apart
 	Bots    string
 	Ticks   []tick
 	Dates   []dateLabel
@@ -216,19 +216,20 @@ func (b *bar) place(top int64) {
 	b.BotsH = px(bots)
 }
 
-// outline draws a part of bar i, with a gap of a tenth at each side.
+// outline draws a part of bar i as a line downwards. Its width is that of the stroke.
 func outline(i int, y, height string) string {
 	if height == "0" {
 		return ""
 	}
-	return fmt.Sprintf("M%d.1 %sh.8v%sh-.8", i, y, height)
+	return fmt.Sprintf("M%d %sv%s", i, y, height)
 }
 
+// height is in whole pixels, which keep pages small.
 func height(n, top int64) float64 {
 	if n == 0 {
 		return 0
 	}
-	return max(minBar, float64(n)/float64(top)*(plotBottom-plotTop))
+	return max(minBar, math.Round(float64(n)/float64(top)*(plotBottom-plotTop)))
 }
 
 // ticksTo returns grid lines at round numbers from 0 to the first one at or above greatest, which ends the axis.

@@ -56,7 +56,7 @@ func TestChart(t *testing.T) {
 			t.Errorf("bots end at %v, people begin at %v and end at %v above %s", botsEnd, peopleBegin,
 				peopleBegin+people, c.Bottom)
 		}
-		if c.People != "M1.1 52h.8v120h-.8" || c.Bots != "M1.1 12h.8v38h-.8" {
+		if c.People != "M1 52v120" || c.Bots != "M1 12v38" {
 			t.Errorf("they are drawn as %s and %s", c.People, c.Bots)
 		}
 		if c.Bars[0].PeopleH != "0" || c.Bars[0].BotsH != "0" {
@@ -152,7 +152,7 @@ func staysWithinPlot(t *testing.T, n int) {
 	for _, b := range c.Bars {
 		total += b.Total()
 	}
-	if drawn := strings.Count(c.Bots, "M"); drawn != len(c.Bars) || !strings.Contains(c.Bots, fmt.Sprintf("M%d.1 ", len(c.Bars)-1)) {
+	if drawn := strings.Count(c.Bots, "M"); drawn != len(c.Bars) || !strings.Contains(c.Bots, fmt.Sprintf("M%d ", len(c.Bars)-1)) {
 		t.Errorf("%d days: %d of %d bars are drawn", n, drawn, len(c.Bars))
 	}
 	want := int64(n)

@@ -61,7 +61,7 @@ func TestLinkPage(t *testing.T) {
 			}
 			page := b.get("/dashboard/links/0/sale" + period)
 			page.want(t, http.StatusOK)
-			bars, rows := barsOn(page.body), strings.Count(page.body, `<tr><th data-civil="20`)
+			bars, rows := barsOn(page.body), strings.Count(page.body[:strings.Index(page.body, `</tbody>`)], `<tr><th>`)
 			if bars != want.days || rows != want.days {
 				t.Errorf("%q: %d bars and %d rows, want %d", period, bars, rows, want.days)
 			}

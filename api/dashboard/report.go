@@ -46,6 +46,7 @@ type reportPage struct {
 	Down    bool          // the click store does not answer
 	Busy    string        // why there is no Report, though it does; "" otherwise
 	Self    string        // path of this page
+	Fields  url.Values    // of its query, to which buttons add
 	Poll    time.Duration
 	Share   *sharedPart // nil unless the page is for readers of a shared report
 	ShareAt string      // path of the form that shares the report
@@ -270,7 +271,7 @@ func (p *reportPage) fill(c *call, asked clickreport.Request) {
 	}
 	p.Form.From, p.Form.To = text(clickreport.FieldFrom, day(asked.From)), text(clickreport.FieldTo, day(asked.To))
 	p.Form.Zone, p.Form.ByHour = text(clickreport.FieldZone, ""), asked.Interval == clickreport.Hour
-	p.Self = p.path(asked, nil)
+	p.Self, p.Fields = p.path(asked, nil), p.fields(asked)
 	if p.Share == nil {
 		p.File, p.ShareAt = p.pathOf(p.file(), asked, nil, asked.Limit), p.sharePath()
 	}
@@ -301,6 +302,20 @@ func (p *reportPage) path(asked clickreport.Request, filters map[schema.Dimensio
 }
 
 func (p *reportPage) pathOf(action string, asked clickreport.Request, filters map[schema.Dimension]string, limit int) string {
+	return action + "?" + p.query(asked, filters, limit).Encode()
+}
+
+// fields returns those of the page's query to which the buttons of its lists add one. One of them shows all names, so no other limit is kept.
+func (p *reportPage) fields(asked clickreport.Request) url.Values {
+	values := p.query(asked, nil, asked.Limit)
+	if asked.Limit < clickreport.MaxTop {
+		values.Del(clickreport.FieldLimit)
+	}
+	return values
+}
+
+// query returns the fields that ask for a report as the page does, apart from filters and limit.
+func (p *reportPage) query(asked clickreport.Request, filters map[schema.Dimension]string, limit int) url.Values {
 	values := url.Values{}
 	for field, value := range map[string]string{clickreport.FieldFrom: p.Form.From, clickreport.FieldTo: p.Form.To,
 		clickreport.FieldZone: p.Form.Zone, clickreport.FieldTag: p.Form.Tag,
@@ -327,7 +342,7 @@ func (p *reportPage) pathOf(action string, asked clickreport.Request, filters ma
 	for by, value := range filters {
 		values.Set(string(by), value)
 	}
-	return action + "?" + values.Encode()
+	return values
 }
 
 // clickReport asks the click store. some are the links that were asked for, nil for all.
@@ -378,10 +393,12 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals.Period))
 	}
 	report.Top, err = d.topLinks(c, got.Links)
+	ofLink := page
+	ofLink.Form.Tag, ofLink.Form.Domain, ofLink.Form.Totals = "", "", false
 	for i := range report.Top {
 		switch top := &report.Top[i]; {
 		case page.Share == nil:
-			top.Path = page.pathOf(top.Path, asked, nil, asked.Limit)
+			top.Path = ofLink.pathOf(top.Path, asked, nil, asked.Limit)
 		case c.share.HideTargets:
 			top.Path, top.URL = "", ""
 		default:
@@ -434,7 +451,7 @@ func pointsOf(series []clickreport.Point, interval clickreport.Interval) []dayCl
 	return points
 }
 
-// ranking lists the names of a dimension. Each leads to the report of the clicks that have it. Bots are the last of the devices.
+// ranking lists the names of a dimension. Each filters the report by it. Bots are the last of the devices.
 func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, names []schema.NameCount, all schema.Period) ranking {
 	title := clickreport.WordsOf(by).Title
 	if by == schema.ByDevice {
@@ -446,12 +463,11 @@ func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, nam
 	}
 	r := newRanking(title, names, all.People, func(name string) string { return nameOf(by, name) })
 	if p.Share == nil {
-		r.File = p.pathOf(p.file(), asked, nil, clickreport.MaxTop) + "&list=" + string(by)
+		r.File, r.List = p.file(), string(by)
 	}
 	if _, filtered := asked.Filter[by]; !filtered {
 		for i, name := range names {
-			_, query, _ := strings.Cut(p.path(asked, with(asked.Filter, by, name.Name)), "?")
-			r.Rows[i].Path = "?" + query + "#report" // without the script, browsers go back there
+			r.Rows[i].Field, r.Rows[i].Value = string(by), name.Name
 		}
 	}
 	if by == schema.ByDevice && all.Bots > 0 {
@@ -460,16 +476,7 @@ func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, nam
 		r.Rows = append(r.Rows, row)
 	}
 	if p.Share == nil && len(names) >= asked.Limit && asked.Limit < clickreport.MaxTop {
-		r.All = p.pathOf(p.Form.Action, asked, nil, clickreport.MaxTop)
+		r.All = clickreport.MaxTop
 	}
 	return r
-}
-
-// with returns a filter with one name more.
-func with(filter map[schema.Dimension]string, by schema.Dimension, name string) map[schema.Dimension]string {
-	more := map[schema.Dimension]string{by: name}
-	for other, name := range filter {
-		more[other] = name
-	}
-	return more
 }

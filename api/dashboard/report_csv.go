@@ -34,6 +34,10 @@ func (d *Dashboard) downloadReport(c *call) error {
 		return err
 	}
 	asked, some, invalid, err := page.ask(c)
+	list := c.query(fieldList)
+	if list != "" {
+		asked.Limit = clickreport.MaxTop
+	}
 	if len(invalid) > 0 {
 		why := slices.Concat(slices.Collect(maps.Values(invalid))...)
 		return &failure{fasthttp.StatusUnprocessableEntity, "This report cannot be made", strings.Join(slices.Sorted(slices.Values(why)), " ")}
@@ -50,7 +54,7 @@ func (d *Dashboard) downloadReport(c *call) error {
 	if err != nil {
 		return ofClicks(err)
 	}
-	name, list := "report", c.query(fieldList)
+	name := "report"
 	if page.Link != nil {
 		name = page.Link.fileName("")
 	}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -15,8 +16,9 @@ import (
 type ranking struct {
 	Title, Hint string
 	Rows        []share
-	All         string // path of the page with more rows; "" if these are all
-	File        string // path of the list as a file; "" if there is none
+	All         int        // limit of the page with more rows; 0 if these are all
+	File, List  string     // path of the file that has the list, and the list's name there; "" if there is none
+	Fields      url.Values // that the query keeps if a row is chosen; nil if they are those of the page
 }
 
 // share is a name with its count and its percentage.
@@ -25,7 +27,8 @@ type share struct {
 	Total int64
 	Part  float64 // 0 to 100
 	Bots  bool
-	Path  string // of the report of clicks with the name; "" without a link
+	Field string // that the query has if the row is chosen; "" if it cannot be
+	Value string // of the field
 }
 
 // Width returns the share as an SVG length.

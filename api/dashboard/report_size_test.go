@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"testing"
 
-	"linkstream/api/clickreport"
 	"linkstream/schema"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
-// busyClicks has tens of millions of clicks, and as many names and links as a report without rules and campaigns has.
+// busyClicks has tens of millions of clicks, and as many names and links as a report has.
 type busyClicks struct {
 	storetest.FaultyClicks
 	links []schema.Link
@@ -25,6 +24,7 @@ var busyNames = map[schema.Dimension][]string{
 	schema.ByOS:       {"Windows", "Android", "iOS", "macOS", "Linux", "ChromeOS", "iPadOS", "HarmonyOS", "FreeBSD", "Windows Phone"},
 	schema.ByLanguage: {"en", "de", "fr", "es", "pt", "zh", "ja", "it", "nl", "pl"},
 	schema.ByCountry:  {"US", "GB", "BA", "GS", "AE", "VC", "TT", "PG", "CF", "DO"},
+	schema.ByRoute:    {"", "android-germany", "ios-germany", "android-austria", "ios-austria", "new-design", "old-design", "tablets", "evening", "weekend"},
 }
 
 func (b busyClicks) Report(_ context.Context, q schema.ReportQuery) (schema.Report, error) {
@@ -46,9 +46,6 @@ func (b busyClicks) Report(_ context.Context, q schema.ReportQuery) (schema.Repo
 			if names := busyNames[by]; names != nil {
 				name = names[min(i, len(names)-1)]
 			}
-			if clickreport.WordsOf(by).Rare {
-				continue
-			}
 			if _, filtered := q.Filter[by]; i == 0 || !filtered && (by != schema.ByDevice || i < len(busyNames[by])) {
 				r.Names[by] = append(r.Names[by], schema.NameCount{Name: cmp.Or(q.Filter[by], name), Total: n})
 			}
@@ -65,22 +62,24 @@ func TestReportIsSmall(t *testing.T) {
 	busy := busyClicks{FaultyClicks: storetest.FaultyClicks{ClickStore: s.clicks, ReportStore: s.clicks}}
 	for i := range 10 {
 		link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("usual-%02d", i), Active: true, CreatedAt: s.now().UTC().AddDate(-9, 0, 0),
-			URL:   "https://www.example.org/articles/2026/a-common-address",
-			Title: "An article of November", Tags: []string{"newsletter"}}
+			URL:   "https://www.example.org/articles/2026/a-common-address?utm_source=newsletter&utm_medium=email",
+			Title: fmt.Sprintf("Article %d of November, with a title of 50 characters", i)[:50],
+			Tags:  []string{fmt.Sprintf("newsletter-%d", i), fmt.Sprintf("november-%d", i)}}
 		testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 		busy.links = append(busy.links, link)
 	}
 	s.base = run(t, s.links, busy, nil, s.log)
 	b := s.signedIn(t)
 	day := func(before int) string { return s.now().UTC().AddDate(0, 0, -before).Format("2006-01-02") }
-	filters := "&country=US&device=desktop"
 	for name, query := range map[string]string{
 		"today by hour":    "?interval=hour&from=" + day(0),
+		"yesterday":        "?interval=hour&from=" + day(1) + "&to=" + day(1),
 		"4 days by hour":   "?interval=hour&from=" + day(3),
 		"24 days by hour":  "?interval=hour&from=" + day(23),
 		"27 days by hour":  "?interval=hour&from=" + day(26),
 		"31 days by hour":  "?interval=hour&from=" + day(30),
-		"30 days":          "",
+		"7 days":           "?from=" + day(6),
+		"30 days":          "?",
 		"90 days":          "?from=" + day(89),
 		"125 days":         "?from=" + day(124),
 		"12 months":        "?from=" + day(365),
@@ -88,11 +87,11 @@ func TestReportIsSmall(t *testing.T) {
 		"all of ten years": "?from=" + day(3659),
 	} {
 		for _, path := range []string{"/dashboard/report", "/dashboard/links/0/usual-00"} {
-			for _, with := range []string{"", "compare=year" + filters} {
-				page := b.get(path + cmp.Or(query, "?") + "&" + with)
-				page.want(t, http.StatusOK, "Clicks", "Show as a table")
-				if n := len(page.body); n > 40<<10 {
-					t.Errorf("%s of %s?%s: %d bytes", name, path, with, n)
+			for _, with := range []string{"", "&compare=year", "&totals=show&tag=newsletter-0&domain_id=0", "&compare=year&country=US&device=desktop&campaign=x"} {
+				page := b.get(path + query + with)
+				page.want(t, http.StatusOK, "Clicks", "Show as a table", "Routes", "Campaigns")
+				if n := len(page.body); n >= 40<<10 {
+					t.Errorf("%s of %s%s: %d bytes", name, path, with, n)
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -26,6 +27,24 @@ func barsOn(page string) int {
 		return n
 	}
 	return 0
+}
+
+var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
+
+// choose presses the button of a name on the report that was seen last.
+func (b *browser) choose(field, value string) answer {
+	b.t.Helper()
+	before, _, found := strings.Cut(b.seen.body, fmt.Sprintf(`<button name="%s" value="%s">`, field, value))
+	if !found {
+		b.t.Fatalf("no button for %s %q: %s", field, value, b.seen.body)
+	}
+	query := url.Values{}
+	for _, kept := range hiddenField.FindAllStringSubmatch(before[strings.LastIndex(before, "<form"):], -1) {
+		query.Add(html.UnescapeString(kept[1]), html.UnescapeString(kept[2]))
+	}
+	query.Add(field, value)
+	path, _, _ := strings.Cut(b.at, "?")
+	return b.get(path + "?" + query.Encode())
 }
 
 func TestReport(t *testing.T) {
@@ -100,12 +119,9 @@ func TestReport(t *testing.T) {
 		}
 	})
 	t.Run("filters by a name, and leads back", func(t *testing.T) {
-		page := b.get(of(""))
-		path := "?country=DE&amp;from=" + day + "&amp;to=" + day
-		if !strings.Contains(page.body, `href="`+path+`#report"`) {
-			t.Fatalf("no %s in\n%s", path, page.body)
-		}
-		page = b.get("/dashboard/links/0/sale" + strings.ReplaceAll(path, "&amp;", "&"))
+		b.get(of(""))
+		page := b.choose("country", "DE")
+		testkit.Equal(t, "path", b.at, "/dashboard/links/0/sale?country=DE&from="+day+"&to="+day)
 		page.want(t, http.StatusOK, "Country: Germany remove", "Clicks 12", "Firefox 100% 12")
 		if !strings.Contains(page.body, `name="country" value="DE"`) {
 			t.Error("the form forgets the filter")
@@ -216,9 +232,16 @@ func reportsTotals(t *testing.T) {
 		"domain_id=0": "Clicks 14", "domain_id=0&tag=web": "Clicks 0", "tag=sale&browser=Firefox": "Clicks 8", "tag=&domain_id=": "Clicks 20"} {
 		b.get("/dashboard/report?"+query).want(t, http.StatusOK, want)
 	}
-	if to := `href="?browser=Firefox&amp;`; !strings.Contains(b.get("/dashboard/report?tag=sale&domain_id=0&totals=show").body, to) ||
-		!strings.Contains(b.seen.body, `domain_id=0&amp;`) || !strings.Contains(b.seen.body, `value="sale"`) {
-		t.Errorf("the page forgets its tag and domain:\n%s", b.seen.body)
+	today := s.now().UTC()
+	kept := "&from=" + today.AddDate(0, 0, -29).Format(time.DateOnly)
+	for _, of := range []struct{ field, value, want, shows string }{
+		{"browser", "Firefox", "browser=Firefox&domain_id=0" + kept + "&tag=sale", "Clicks 8"}, {"tag", "print", "domain_id=0" + kept + "&tag=print", "Clicks 8"},
+		{"domain_id", "0", "domain_id=0" + kept + "&tag=sale", "Clicks 12"},
+	} {
+		b.get("/dashboard/report?tag=sale&domain_id=0&totals=show").want(t, http.StatusOK, "Clicks 12")
+		b.choose(of.field, of.value).want(t, http.StatusOK, of.shows)
+		want, _ := url.ParseQuery(of.want + "&totals=show&to=" + today.Format(time.DateOnly))
+		testkit.Equal(t, "path", b.at, "/dashboard/report?"+want.Encode())
 	}
 	for query, want := range map[string]string{"tag=none": "You have no link with the tag “none”.", "domain_id=0&tag=web": "“web” on this domain.",
 		"browser=firefox&os=X": "No clicks in this period match “firefox” and “X”."} {

@@ -67,35 +67,25 @@ func (d *Dashboard) reportTotals(c *call, page reportPage, asked clickreport.Req
 	return totals, nil
 }
 
-// totals returns the clicks by what a field of the form selects, the most first. Each row leads to the report of its clicks.
+// totals returns the clicks by what a field of the form selects, the most first. Each row narrows the report to its links.
 func (p *reportPage) totals(
 	asked clickreport.Request, title, field string, clicks map[string]int64, all int64, show func(value string) string,
 ) ranking {
 	values := slices.SortedFunc(maps.Keys(clicks), func(a, b string) int {
 		return cmp.Or(cmp.Compare(clicks[b], clicks[a]), cmp.Compare(a, b))
 	})
-	r := ranking{Title: title}
+	r := ranking{Title: title, Fields: p.fields(asked)}
+	r.Fields.Del(field)
 	if len(values) > asked.Limit {
 		values = values[:asked.Limit]
-		r.All = p.pathOf(p.Form.Action, asked, nil, clickreport.MaxTop)
+		r.All = clickreport.MaxTop
 	}
 	for _, value := range values {
 		row := newShare(show(value), clicks[value], all)
 		if value != "" {
-			row.Path = p.with(field, value).path(asked, nil)
+			row.Field, row.Value = field, value
 		}
 		r.Rows = append(r.Rows, row)
 	}
 	return r
-}
-
-// with returns the page whose form has a value in a field.
-func (p *reportPage) with(field, value string) *reportPage {
-	page := *p
-	if field == clickreport.FieldTag {
-		page.Form.Tag = value
-	} else {
-		page.Form.Domain = value
-	}
-	return &page
 }

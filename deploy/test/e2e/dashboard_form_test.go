@@ -127,7 +127,7 @@ func TestDashboardReportKeepsPlace(t *testing.T) {
 	place := func() float64 {
 		return evaluate[float64](b, `[...document.querySelectorAll("h2")].find((e) => e.textContent === "Browsers").getBoundingClientRect().top`)
 	}
-	evaluate[*struct{}](b, `[...document.querySelectorAll(".ranking a")].find((e) => e.textContent === "Firefox").scrollIntoView({ block: "center" }), null`)
+	evaluate[*struct{}](b, `[...document.querySelectorAll(".ranking button")].find((e) => e.textContent === "Firefox").scrollIntoView({ block: "center" }), null`)
 	for _, step := range []struct{ control, shows string }{{"Firefox", "Browser: Firefox remove"}, {"remove Firefox", "Browsers"}} {
 		before := place()
 		b.sees(step.control, step.shows)

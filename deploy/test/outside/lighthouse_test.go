@@ -2,6 +2,7 @@ package outside_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -53,6 +54,8 @@ func TestLighthouse(t *testing.T) {
 		"link":     signedIn + "/dashboard/links/0/link-1",
 		"report":   signedIn + "/dashboard/report?totals=show",
 		"tags":     signedIn + "/dashboard/tags",
+		"domains":  signedIn + "/dashboard/domains",
+		"tokens":   signedIn + "/dashboard/tokens",
 		"import":   signedIn + "/dashboard/import",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +125,7 @@ func judge(t *testing.T, modules string, chromium *testengines.Chromium, page st
 	return strings.Join(wrong, "\n")
 }
 
-// startPages runs an api process with an account that has links, tags and clicks, and returns its base URL.
+// startPages runs an api process with an account that has links, tags, clicks, domains and tokens, and returns its base URL.
 func startPages(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -153,6 +156,15 @@ func fillPages(t *testing.T, links *sqlite.Store, clicks *sqlite.ClickStore) {
 	now := time.Now().UTC().Truncate(time.Second)
 	owner := schema.Account{Email: pagesEmail, PasswordHash: auth.HashPassword(pagesPassword), CreatedAt: now.AddDate(0, 0, -90)}
 	testkit.Must(t, links.CreateAccount(t.Context(), &owner))
+	for i, host := range []string{"go.example.org", "new.example.org"} {
+		domain := schema.Domain{AccountID: owner.ID, Host: host, Challenge: host, CreatedAt: now}
+		if i == 0 {
+			domain.VerifiedAt = now
+		}
+		testkit.Must(t, links.CreateDomain(t.Context(), &domain))
+		token := schema.Token{AccountID: owner.ID, Name: "Program of " + host, Prefix: "ls_abcd", Digest: sha256.Sum256([]byte(host)), CreatedAt: now}
+		testkit.Must(t, links.CreateToken(t.Context(), &token))
+	}
 	var batch schema.ClickBatch
 	batch.Reset(0, 0)
 	batch.Time = now

@@ -84,8 +84,8 @@ function take(html) {
     readCharts(chosen);
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     if (scrolled) old.querySelector(".chart-scroll").scrollTop = scrolled;
-    if (focused) [...old.querySelectorAll(focused.localName)].find((element) => element.getAttribute("class") === focused.getAttribute("class") &&
-      element.getAttribute("href") === focused.getAttribute("href"))?.focus({ preventScroll: true });
+    if (focused) [...old.querySelectorAll(focused.localName)].find((element) => ["class", "href", "name", "value"].every((name) =>
+      element.getAttribute(name) === focused.getAttribute(name)))?.focus({ preventScroll: true });
   }
   showTimes();
   showDates();

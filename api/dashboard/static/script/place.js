@@ -25,6 +25,11 @@ document.addEventListener("click", (event) => {
   keepPlace(link);
   link.hash = ""; // it is the place for browsers without the script
 });
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches("[data-stay] form") || event.submitter.hasAttribute("formaction")) return; // which is a file
+  keepPlace(event.submitter);
+  event.target.action = location.pathname;
+});
 
 function findPlace() {
   const named = rows.find((row) => "#" + row.id === location.hash);

@@ -18,8 +18,12 @@ const civil = dates(dayForm, "UTC"), civilHour = dates({ ...dayForm, hour: "2-di
 const civilShort = dates({ day: "numeric", month: "short" }, "UTC"), civilMonth = dates(monthForm, "UTC");
 
 function showDates() {
-  const show = (name, form = name.includes(" ") ? civilHour : civil) => form.format(new Date(name.replace(" ", "T") + (name.includes(" ") ? "Z" : "")));
-  for (const date of document.querySelectorAll("[data-civil]")) date.textContent = show(date.dataset.civil);
+  const show = (name, form = name.includes(":") ? civilHour : civil) => form.format(new Date(name));
+  for (const date of document.querySelectorAll("time[data-civil]")) date.textContent = show(date.dateTime.replace(/ (.*)/, "T$1Z"));
+  for (const rows of document.querySelectorAll("tbody[data-civil]")) { // as the service writes dates, which is the form of RFC 5322
+    for (const date of rows.querySelectorAll("th")) date.textContent = show(`${date.textContent.replace(",", "")} GMT`);
+    delete rows.dataset.civil;
+  }
   for (const label of document.querySelectorAll("text[data-day]")) label.textContent = show(label.dataset.day, civilShort);
   for (const label of document.querySelectorAll("text[data-month]")) label.textContent = show(label.dataset.month, civilMonth);
 }
