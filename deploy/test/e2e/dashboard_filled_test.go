@@ -183,8 +183,9 @@ func (f *filler) links(store *sqlite.Store) (links []filledLink) {
 	return links
 }
 
-// clicks adds the clicks on a link: more while it is new, fewer at weekends, most of them in the afternoon.
+// clicks adds the clicks on a link: more while it is new, fewer at weekends, most of them before the present hour, so that today has some.
 func (f *filler) clicks(link filledLink) {
+	busiest := min(14, float64(f.now.Hour())-4)
 	for day := link.CreatedAt.Truncate(24 * time.Hour); day.Before(f.now); day = day.AddDate(0, 0, 1) {
 		age := day.Sub(link.CreatedAt).Hours() / 24
 		want := link.clicks * (0.45 + 1.3*math.Exp(-max(age, 0)/6)) * (0.75 + f.random.Float64()/2)
@@ -192,7 +193,7 @@ func (f *filler) clicks(link filledLink) {
 			want *= 0.42
 		}
 		for range int(want) {
-			hour := max(0, min(23.99, 14+4.5*f.random.NormFloat64()))
+			hour := max(0, min(23.99, busiest+4.5*f.random.NormFloat64()))
 			at := day.Add(time.Duration(hour * float64(time.Hour))).Truncate(time.Millisecond)
 			if at.After(link.CreatedAt) && at.Before(f.now) {
 				f.click(link.ID, at)
