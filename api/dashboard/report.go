@@ -393,19 +393,23 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals.Period))
 	}
 	report.Top, err = d.topLinks(c, got.Links)
-	ofLink := page
-	ofLink.Form.Tag, ofLink.Form.Domain, ofLink.Form.Totals = "", "", false
-	for i := range report.Top {
-		switch top := &report.Top[i]; {
-		case page.Share == nil:
-			top.Path = ofLink.pathOf(top.Path, asked, nil, asked.Limit)
-		case c.share.HideTargets:
-			top.Path, top.URL = "", ""
+	page.setPaths(report.Top, c.share, asked)
+	return report, err
+}
+
+// setPaths makes links lead to their reports of the same time and clicks; in a shared report, they lead nowhere.
+func (page reportPage) setPaths(links []topLink, share *schema.Share, asked clickreport.Request) {
+	page.Form.Tag, page.Form.Domain, page.Form.Totals = "", "", false
+	for i := range links {
+		switch link := &links[i]; {
+		case share == nil:
+			link.Path = page.pathOf(link.Path, asked, nil, asked.Limit)
+		case share.HideTargets:
+			link.Path, link.URL = "", ""
 		default:
-			top.Path = ""
+			link.Path = ""
 		}
 	}
-	return report, err
 }
 
 // periodOf names a number of days.
