@@ -22,8 +22,7 @@ type Session struct {
 // SessionStore stores sessions.
 type SessionStore interface {
 	// CreateSession stores session and sets its ID. It deletes the account's sessions that have expired by CreatedAt.
-	// CodeNotFound if the account's password hash is no longer passwordHash: a sign-in with a password that was
-	// replaced in the meantime fails.
+	// CodeNotFound if passwordHash is not the account's: a sign-in fails if the password is replaced meanwhile.
 	CreateSession(ctx context.Context, session *Session, passwordHash string) error
 	// SessionByDigest returns the session with that digest and its account, which may be suspended. CodeNotFound if the
 	// session is unknown, has ended, or has expired by now.

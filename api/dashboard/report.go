@@ -398,12 +398,13 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 }
 
 // setPaths makes links lead to their reports of the same time and clicks; in a shared report, they lead nowhere.
-func (page reportPage) setPaths(links []topLink, share *schema.Share, asked clickreport.Request) {
-	page.Form.Tag, page.Form.Domain, page.Form.Totals = "", "", false
+func (p *reportPage) setPaths(links []topLink, share *schema.Share, asked clickreport.Request) {
+	ofLink := *p
+	ofLink.Form.Tag, ofLink.Form.Domain, ofLink.Form.Totals = "", "", false
 	for i := range links {
 		switch link := &links[i]; {
 		case share == nil:
-			link.Path = page.pathOf(link.Path, asked, nil, asked.Limit)
+			link.Path = ofLink.pathOf(link.Path, asked, nil, asked.Limit)
 		case share.HideTargets:
 			link.Path, link.URL = "", ""
 		default:

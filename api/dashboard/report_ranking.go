@@ -17,7 +17,7 @@ type ranking struct {
 	Title, Hint string
 	Rows        []share
 	All         int        // limit of the page with more rows; 0 if these are all
-	File, List  string     // path of the file that has the list, and the list's name there; "" if there is none
+	File, List  string     // path of the download and the list's name in its query; "" without a download
 	Fields      url.Values // that the query keeps if a row is chosen; nil if they are those of the page
 }
 

@@ -129,7 +129,7 @@ func (l *RequestLimiter) take(tokenID int64, n int) (quota Quota, next *lease, f
 	return quota, nil, false
 }
 
-// ask gets a lease from the store. If the window ends before the answer arrives, its share is no longer in l.shares, and
+// ask gets a lease from the store. If the window ends before the answer arrives, its share is not in l.shares, and
 // the requests that wait ask again for the new window.
 func (l *RequestLimiter) ask(ctx context.Context, next *lease) {
 	// Other requests wait for this call too, so it must not end with the request that makes it.

@@ -34,7 +34,6 @@ func TestClickStore(t *testing.T) {
 	})
 }
 
-// The rows of a day are bounded, those included that the store has counted before it was opened again.
 // Files have these numbers: another dimension changes none of them.
 func TestNumbersOfDimensions(t *testing.T) {
 	for by, number := range map[schema.Dimension]int{schema.ByDevice: 1, schema.ByBrowser: 2, schema.ByOS: 3, schema.ByLanguage: 4,
@@ -43,6 +42,7 @@ func TestNumbersOfDimensions(t *testing.T) {
 	}
 }
 
+// The rows of a day are bounded, those included that the store has counted before it was opened again.
 func TestRowsOfADayAreBounded(t *testing.T) {
 	const each, copied, later = schema.MaxQuarterRows / 80, 78, 4
 	path := filepath.Join(t.TempDir(), "clicks.db")
