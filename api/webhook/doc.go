@@ -16,4 +16,14 @@
 //
 // A sender connects to public addresses and to networks that the operator allows, and to none of the service's own. It checks the
 // address of the connection, not that of an earlier look-up, so a name that changes its addresses gains nothing. It follows no redirect.
+//
+// # Limits
+//
+//   - While an account has a webhook, changes of its links wait for each other, as new links do anyway.
+//   - After a restore of Postgres, deliveries are sent again with the same IDs, but clicks after the backup in new deliveries, with the
+//     same IDs of clicks.
+//   - Clicks of the minute before a webhook began to hear of clicks may be told, so that edges' clocks may be wrong by a minute.
+//   - On one machine a power failure may take clicks of the last -spool.sync that are counted and not told yet.
+//   - Clicks are read from the topic only while a webhook hears of them. The first webhook of an old log hears nothing until apis have
+//     read the log.
 package webhook
