@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -363,33 +362,21 @@ func (e *leaseEdge) close() {
 
 // TestLimitsOfLinks requires that limits are kept at any time, and reached in the end.
 func TestLimitsOfLinks(t *testing.T) {
-	first, last := uint64(1), *seeds/2
-	if testing.Short() {
-		last /= 5
-	}
-	if *oneSeed > 0 {
-		first, last = *oneSeed, *oneSeed
-	}
+	const part = 5
 	occurred := map[leaseFault]int{}
-	for seed := first; seed <= last; seed++ {
+	eachSeed(t, part, func(seed uint64) (wrong string) {
 		s := simulateLeases(t, seed, brokenLeases{})
-		if s.wrong != "" {
-			t.Fatalf("%s\nTo reproduce:\ngo test ./deploy/test/simulation -run '^TestLimitsOfLinks$' -seed=%d", s.wrong, seed)
-		}
 		for f, n := range s.store.occurred {
 			occurred[f] += n
 		}
-	}
-	for _, f := range leaseFaults {
-		t.Logf("%7d times: %s", occurred[f], f)
-		if *oneSeed == 0 && uint64(occurred[f]) < last/10 {
-			t.Errorf("too rare to prove anything: %s", f)
-		}
-	}
+		return s.wrong
+	})
+	wantOften(t, part, occurred, leaseFaults)
 }
 
 func TestSimulationCatchesBrokenLeases(t *testing.T) {
-	variants := map[string]brokenLeases{
+	wrong := func(t *testing.T, seed uint64, b brokenLeases) string { return simulateLeases(t, seed, b).wrong }
+	wantCaught(t, 60, wrong, map[string]brokenLeases{
 		"clicks that are taken after they are recorded": {takesLater: true},
 		"segments that are removed without a note":      {forgetsClicks: true},
 		"leases that are not noted":                     {forgetsLeases: true},
@@ -400,16 +387,5 @@ func TestSimulationCatchesBrokenLeases(t *testing.T) {
 		"late calls that take effect":                   {takesLate: true},
 		"late calls of ended holders":                   {resurrects: true},
 		"clicks that are given back and kept":           {givesUsed: true},
-	}
-	for _, name := range slices.Sorted(maps.Keys(variants)) {
-		t.Run(name, func(t *testing.T) {
-			for seed := uint64(1); seed <= 400; seed++ {
-				if s := simulateLeases(t, seed, variants[name]); s.wrong != "" {
-					t.Logf("seed %d: %s", seed, s.wrong)
-					return
-				}
-			}
-			t.Fatal("not caught")
-		})
-	}
+	})
 }
