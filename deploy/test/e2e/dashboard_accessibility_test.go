@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,11 +43,11 @@ var filledPages = []struct{ name, path, press string }{
 	{"missing page", "/dashboard/nothing", ""},
 }
 
-// widths are those of a laptop, a tablet, a phone and a small phone. layoutWidths are all others at which pages are measured: the layout
-// changes between them.
+// widths are those of a laptop and a small phone, at which axe-core checks pages. layoutWidths are all others at which pages are
+// measured: the layout changes between them.
 var (
-	widths       = []int64{1440, 768, 375, 320}
-	layoutWidths = []int64{1920, 870, 650}
+	widths       = []int64{1440, 320}
+	layoutWidths = []int64{1920, 870, 768, 650, 375}
 )
 
 // TestDashboardAccessibility checks the pages with axe-core, measures them, and goes through them by keyboard.
@@ -228,7 +229,7 @@ func TestDashboardForeignTexts(t *testing.T) {
 			spaced.replaceSync("* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important; } p { margin-bottom: 2em !important; }");
 			return document.adoptedStyleSheets.push(spaced) > 0;
 		})()`)
-		for _, width := range widths {
+		for _, width := range slices.Concat(widths, layoutWidths) {
 			b.size(width, 812)
 			b.fitsWidth()
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
 )
 
 // filledDays is the number of days for which a filled system has clicks.
@@ -73,36 +75,57 @@ var (
 	filledLanguages = []share{{"de", 38}, {"en", 36}, {"fr", 9}, {"nl", 6}, {"pt", 4}, {"ja", 3}, {"", 4}}
 )
 
-// filledSystem starts a system that looks as if people had used it for some months. Its data is written to the stores
-// before it starts.
+// The account of a filled system.
+const filledEmail, filledPassword = "maria@example.org", "as long as passwords are"
+
+// filled is the data of filled systems. The first test that needs it writes it.
+var filled struct {
+	once  sync.Once
+	files map[string][]byte // by name
+}
+
+// filledSystem starts a system that looks as if people had used it for some months.
 func filledSystem(t *testing.T) *system {
 	t.Helper()
+	filled.once.Do(func() { fill(t) })
+	if len(filled.files) == 0 {
+		t.Fatal("another test could not write the data")
+	}
 	s := newSystem(t)
-	s.email = "maria@example.org"
+	s.email, s.password = filledEmail, filledPassword
 	s.programs[0].args = append(s.programs[0].args, "-edge.url", "https://sho.example")
-	if err := os.MkdirAll(s.data, 0o700); err != nil {
-		t.Fatal(err)
+	testkit.Must(t, os.MkdirAll(s.data, 0o700))
+	for name, content := range filled.files {
+		testkit.Must(t, os.WriteFile(filepath.Join(s.data, name), content, 0o600))
 	}
-	store, err := sqlite.Open(t.Context(), filepath.Join(s.data, "links.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts, err := sqlite.OpenClickStore(t.Context(), filepath.Join(s.data, "clicks.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.start(t)
+	return s
+}
+
+// fill writes the data of filled systems to stores and reads their files.
+func fill(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
+	testkit.Must(t, err)
+	counts, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
+	testkit.Must(t, err)
 	f := &filler{t: t, random: rand.New(rand.NewPCG(20, 26)), now: time.Now().UTC().Truncate(time.Second)}
 	f.batch.Reset(1000, 0) // a partition that the broker does not have
 	f.batch.Time = f.now
-	f.account(store, s)
+	f.account(store)
 	for _, link := range f.links(store) {
 		f.clicks(link)
 	}
 	f.must(counts.InsertClicks(t.Context(), storetest.NoNames(&f.batch)))
 	f.must(counts.Close())
 	f.must(store.Close())
-	s.start(t)
-	return s
+	files := map[string][]byte{}
+	for _, name := range []string{"links.db", "clicks.db"} {
+		files[name], err = os.ReadFile(filepath.Join(dir, name))
+		testkit.Must(t, err)
+	}
+	filled.files = files
 }
 
 // filler fills a system. The data is the same each time, except that it ends today.
@@ -128,9 +151,9 @@ func (f *filler) before(days, hours int) time.Time {
 }
 
 // account creates the account with tokens, sessions and domains.
-func (f *filler) account(store *sqlite.Store, s *system) {
+func (f *filler) account(store *sqlite.Store) {
 	ctx := f.t.Context()
-	f.owner = schema.Account{Email: s.email, PasswordHash: auth.HashPassword(s.password),
+	f.owner = schema.Account{Email: filledEmail, PasswordHash: auth.HashPassword(filledPassword),
 		CreatedAt: f.before(filledDays, 3)}
 	f.must(store.CreateAccount(ctx, &f.owner))
 	used := map[int64]time.Time{}
