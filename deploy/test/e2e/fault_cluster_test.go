@@ -20,7 +20,7 @@ const (
 	faultLinks = 5
 	// faultPause is longer than visitPause: faults last long, and what a click costs all programs and engines is most of what the
 	// tests cost.
-	faultPause = 15 * time.Millisecond
+	faultPause = 25 * time.Millisecond
 )
 
 // loadedCluster is a system whose links visitors follow.

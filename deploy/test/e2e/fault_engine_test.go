@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema/testkit"
 )
 
@@ -27,32 +26,16 @@ func testEngineFaults(t *testing.T) {
 	c := startLoadedCluster(t, segmentSetting)
 	c.causeEach(t,
 		fault{"broker stopped", func() { c.stopBroker(t) }},
-		fault{"broker killed", func() {
-			for range 2 {
-				c.pause(2 * time.Second)
-				c.takeDown(t, c.kafka, (*testengines.Engine).Kill)
-			}
-		}},
-		fault{"broker's disk full", func() { c.fillBrokerDisk(t) }},
 		fault{"edge killed while the broker is down", func() {
 			testkit.Must(t, c.kafka.Stop())
 			c.killEdge(t)
 			testkit.Must(t, c.kafka.Start(t.Context()))
 		}},
 		fault{"ClickHouse down", func() { c.stopClickHouse(t) }},
-		fault{"ClickHouse's disk full", func() { c.fillClickHouseDisk(t) }},
 		fault{"Postgres down", func() { c.stopPostgres(t) }},
 	)
 	c.restartWithoutEngines(t)
 	c.settle(t)
-}
-
-// takeDown stops or kills an engine for some time.
-func (c *loadedCluster) takeDown(t *testing.T, engine *testengines.Engine, how func(*testengines.Engine) error) {
-	t.Helper()
-	testkit.Must(t, how(engine))
-	c.pause(time.Second)
-	testkit.Must(t, engine.Start(t.Context()))
 }
 
 // stopBroker stops the broker for a long time: the spool grows, and links are created and followed as before.

@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -121,14 +123,16 @@ func testLinkPassword(t *testing.T, s *system, other string) {
 		testkit.Equal(t, "status of another link", enter(t, s.edge, "another", secret, "198.51.100.1").Status, http.StatusSeeOther)
 		testkit.Equal(t, "status of another network", enter(t, other, "another", secret, "198.51.100.2").Status, http.StatusSeeOther)
 	})
-	t.Run("1000 wrong attempts from many networks delay nobody else", func(t *testing.T) {
+	t.Run("wrong attempts from many networks delay nobody else", func(t *testing.T) {
 		const guessers = 8
 		var next, wrong, redirected atomic.Int64
 		var guessing sync.WaitGroup
 		defer guessing.Wait()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
 		for range guessers {
 			guessing.Go(func() {
-				for n := next.Add(1); n <= 1000; n = next.Add(1) {
+				for n := next.Add(1); ctx.Err() == nil; n = next.Add(1) {
 					a := enter(t, s.edge, "secret", fmt.Sprint("wrong", n), fmt.Sprintf("10.%d.%d.1", n>>8, n&255))
 					if wrong.Add(1); a.Status == http.StatusSeeOther {
 						redirected.Add(1)
@@ -139,8 +143,8 @@ func testLinkPassword(t *testing.T, s *system, other string) {
 		// How long a password takes depends on the machine, but not how many are judged before it: of another link, at most one per
 		// turn and a few that are being answered; of the same link, those that were there before.
 		for hash, most := range map[string]int64{"another": guessers, "secret": 2 * guessers} {
-			least := int64(1000)
-			for try := range 10 {
+			least := int64(math.MaxInt64)
+			for try := range 5 {
 				before := wrong.Load()
 				a := enter(t, other, hash, secret, fmt.Sprint("203.0.113.", try))
 				testkit.Equal(t, "status", a.Status, http.StatusSeeOther)
@@ -150,8 +154,9 @@ func testLinkPassword(t *testing.T, s *system, other string) {
 				t.Errorf("%s: the right password waits until %d wrong ones are judged, want at most %d", hash, least, most)
 			}
 		}
-		testkit.Equal(t, "wrong attempts meanwhile", next.Load() < 1000, true)
+		stop()
 		guessing.Wait()
+		t.Logf("%d wrong attempts", wrong.Load())
 		testkit.Equal(t, "wrong attempts that were let through", redirected.Load(), int64(0))
 	})
 	t.Run("a changed password ends the grant within a second, none at all opens the link", func(t *testing.T) {

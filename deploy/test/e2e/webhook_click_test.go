@@ -21,14 +21,14 @@ func TestWebhooksOfClicks(t *testing.T) {
 		t.Parallel()
 		s := startSystem(t, allowed)
 		testWebhooksOfClicks(t, s, func(t *testing.T) {
-			for range kills {
+			for range 3 {
 				s.killEach(t)
 			}
 		})
 	})
 	t.Run("engines", func(t *testing.T) {
 		t.Parallel()
-		c := startCluster(t, allowed)
+		c := startCluster(t, allowed, sessionSetting)
 		c.start2ndAPI(t)
 		testWebhooksOfClicks(t, c.system, func(t *testing.T) {
 			c.killEach(t)
@@ -38,7 +38,6 @@ func TestWebhooksOfClicks(t *testing.T) {
 				testkit.Must(t, engine.Start(t.Context()))
 				c.awaitReady(t)
 			}
-			c.killEach(t)
 		})
 	})
 }
