@@ -146,7 +146,7 @@ type LinkStore interface {
 	// TaggedLinks returns up to limit of the account's links that have tags and ordinals greater than ordinal, in this order.
 	TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) ([]TaggedLink, error)
 	// DeleteLink deletes the link with link.ID of account link.AccountID. Its row stays to reserve the hash, and is
-	// found by Link, LinksByHash, Destinations and LinkFilter.DeletedAfter only. CodeNotFound if the account has no such link, or it was
+	// found by LinksByHash, Destinations and LinkFilter.DeletedAfter only. CodeNotFound if the account has no such link, or it was
 	// deleted before.
 	DeleteLink(ctx context.Context, link Link, at time.Time) error
 	// ChangeLinks edits or deletes the links of changes in one transaction, and sets changes.Errs to UpdateLink's or DeleteLink's outcomes
@@ -154,24 +154,18 @@ type LinkStore interface {
 	// nothing has.
 	ChangeLinks(ctx context.Context, changes *LinkChanges) error
 	// RestoreLink restores the account's link with that hash which was deleted after a time, as it was, with the ID and ordinal that it
-	// had; UpdatedAt becomes at. domainID picks one as in OwnedLink. CodeConflict if there is no such link as it was made anew;
+	// had; UpdatedAt becomes at. domainID picks one as in FindOwnedLink. CodeConflict if there is no such link as it was made anew;
 	// CodeNotFound if it is not deleted, was purged, or its domain was deleted.
 	RestoreLink(ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time) (Link, error)
 	// PurgeLinks removes everything but hash and take-down from up to limit links that were deleted at a time or before, which then cannot
 	// be restored. It returns how many these are.
 	PurgeLinks(ctx context.Context, deletedBy time.Time, limit int) (int64, error)
-	// Link returns the link with that hash on a domain, whether or not it is active or deleted. CodeNotFound if there is
-	// none.
-	Link(ctx context.Context, domainID int64, hash string) (Link, error)
-	// LinksByHash returns the links with the keys, as Link does, in any order. It leaves out keys without a link. The link
-	// of a key that is given twice may come twice.
+	// LinksByHash returns the links with the keys, whether or not they are active or deleted, in any order. It leaves out keys without a
+	// link. The link of a key that is given twice may come twice. FindLink finds one.
 	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)
 	// Destinations returns the destinations of the links with the keys, in the order of the keys. A key without a link has the
 	// zero Destination.
 	Destinations(ctx context.Context, keys []LinkKey) ([]Destination, error)
-	// OwnedLink returns the account's link with that hash: if domainID is not nil, the one on that domain; otherwise
-	// the one on the default domain or, if there is none, the oldest. CodeNotFound if the account has no such link.
-	OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (Link, error)
 	// Links returns a page of the account's links that match filter, in its order, PageSize per page, and the number of all that match,
 	// consistent with each other. Pages count from 1; a page after the last one is empty. With the zero filter each page costs the same;
 	// otherwise the cost is proportional to the number of the account's links.
@@ -182,7 +176,7 @@ type LinkStore interface {
 	// LinksAfter returns up to limit of the account's links that match filter and whose ordinals are greater than ordinal, in the order
 	// of their ordinals.
 	LinksAfter(ctx context.Context, accountID int64, filter LinkFilter, ordinal int64, limit int) ([]Link, error)
-	// OwnedLinks returns the account's links with the hashes, those on the default domain first, then the oldest.
+	// OwnedLinks returns the account's links with the hashes, those on the default domain first, then the oldest. FindOwnedLink finds one.
 	OwnedLinks(ctx context.Context, accountID int64, hashes []string) ([]Link, error)
 	// LinksByID returns the account's links among those with the IDs, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)

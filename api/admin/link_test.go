@@ -21,7 +21,7 @@ func TestLinkOff(t *testing.T) {
 	wantStops := func(t *testing.T, onDefault, onDomain schema.Stop) {
 		t.Helper()
 		for domainID, want := range map[int64]schema.Stop{0: onDefault, id: onDomain} {
-			link, err := c.Link(t.Context(), domainID, "abc")
+			link, err := schema.FindLink(t.Context(), c, domainID, "abc")
 			if err != nil || link.Stopped != want || !link.Active {
 				t.Errorf("%+v, %v, want %q", link, err, want)
 			}

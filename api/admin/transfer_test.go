@@ -64,7 +64,7 @@ func TestImportAndExport(t *testing.T) {
 	t.Run("import --dry-run prints what would become of the rows", func(t *testing.T) {
 		printed, err := c.runWith(t, "import a@example.org - --dry-run", bitlyExport)
 		wantFailed(t, printed, err, badRow+bitLy+counts+"format bitly: rows 3, would be created 2, already there 0, failed 1\n")
-		if _, err := c.Link(t.Context(), 0, "AbC"); schema.ErrorCode(err) != schema.CodeNotFound {
+		if _, err := schema.FindLink(t.Context(), c, 0, "AbC"); schema.ErrorCode(err) != schema.CodeNotFound {
 			t.Errorf("%v", err)
 		}
 	})
@@ -76,7 +76,7 @@ func TestImportAndExport(t *testing.T) {
 		printed, err = c.run(t, "import a@example.org "+file+" --format bitly")
 		wantFailed(t, printed, err, badRow+bitLy+counts+"format bitly: rows 3, created 0, already there 2, failed 1\n")
 		for id, hash := range map[int64]string{0: "AbC", domain: "Custom"} {
-			if _, err := c.Link(t.Context(), id, hash); err != nil {
+			if _, err := schema.FindLink(t.Context(), c, id, hash); err != nil {
 				t.Error(err)
 			}
 		}
@@ -86,7 +86,7 @@ func TestImportAndExport(t *testing.T) {
 		if want := "format linkstream: rows 1, created 1, already there 0, failed 0\n"; err != nil || printed != want {
 			t.Errorf("%q, %v", printed, err)
 		}
-		_, err = c.Link(t.Context(), domain, "one")
+		_, err = schema.FindLink(t.Context(), c, domain, "one")
 		testkit.Must(t, err)
 	})
 	t.Run("export prints the links with their counts", func(t *testing.T) {

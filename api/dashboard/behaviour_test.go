@@ -34,7 +34,7 @@ func TestBehaviour(t *testing.T) {
 	const path = "/dashboard/links/0/ruled"
 	extension := func(t *testing.T) *schema.Extension {
 		t.Helper()
-		link, err := s.links.Link(t.Context(), 0, "ruled")
+		link, err := schema.FindLink(t.Context(), s.links, 0, "ruled")
 		testkit.Must(t, err)
 		return link.Extension
 	}

@@ -112,7 +112,7 @@ func (d *Dashboard) ownLink(c *call) (linkView, error) {
 	if err != nil || domainID < 0 || !schema.ValidHash(hash) {
 		return linkView{}, errNoPage
 	}
-	link, err := d.DB.OwnedLink(c.ctx, c.account.ID, hash, &domainID)
+	link, err := schema.FindOwnedLink(c.ctx, d.DB, c.account.ID, hash, &domainID)
 	if err != nil {
 		return linkView{}, err
 	}

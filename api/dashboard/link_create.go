@@ -75,7 +75,7 @@ func (d *Dashboard) madeLink(c *call) (*linkView, error) {
 	if !ok || err != nil || domainID < 0 || !schema.ValidHash(hash) {
 		return nil, nil
 	}
-	link, err := d.DB.OwnedLink(c.ctx, c.account.ID, hash, &domainID)
+	link, err := schema.FindOwnedLink(c.ctx, d.DB, c.account.ID, hash, &domainID)
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return nil, nil
 	}

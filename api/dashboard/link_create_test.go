@@ -51,7 +51,7 @@ func TestTypedText(t *testing.T) {
 	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "Launch-1").want(t, http.StatusSeeOther)
 	b.follow().want(t, http.StatusOK, "Your link is ready", "sho.rt/ launch-1", "so “Launch-1” became “launch-1”.")
 	b.post("/dashboard/links", "long_url", "example.org/without?scheme", "custom_alias", "bare").want(t, http.StatusSeeOther)
-	if link, err := s.links.Link(t.Context(), 0, "bare"); err != nil || link.URL != "https://example.org/without?scheme" {
+	if link, err := schema.FindLink(t.Context(), s.links, 0, "bare"); err != nil || link.URL != "https://example.org/without?scheme" {
 		t.Errorf("%+v, %v", link, err)
 	}
 }

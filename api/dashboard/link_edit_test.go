@@ -24,7 +24,7 @@ func TestEdit(t *testing.T) {
 			"utm_source", "poster", "utm_campaign", "spring & more").wantTo(t, path)
 		b.follow().want(t, http.StatusOK, "sho.rt/sale was saved.", "Spring <b>sale", "print spring",
 			"leads to https://example.org/new?a=1&utm_source=poster&utm_campaign=spring+%26+more")
-		link, err := s.links.Link(t.Context(), 0, "sale")
+		link, err := schema.FindLink(t.Context(), s.links, 0, "sale")
 		testkit.Must(t, err)
 		testkit.Equal(t, "tags", link.Tags, []string{"print", "spring"})
 		testkit.Equal(t, "title", link.Title, "Spring <b>sale")
@@ -36,7 +36,7 @@ func TestEdit(t *testing.T) {
 			t.Errorf("the form does not have what was saved:\n%s", page.body)
 		}
 		b.edit(path, "long_url", "https://example.org/", "title", "", "tags", "").wantTo(t, path)
-		link, err = s.links.Link(t.Context(), 0, "sale")
+		link, err = schema.FindLink(t.Context(), s.links, 0, "sale")
 		if err != nil || link.Title != "" || len(link.Tags) > 0 || link.URL != "https://example.org/" {
 			t.Errorf("not cleared: %+v, %v", link, err)
 		}
@@ -52,14 +52,14 @@ func TestEdit(t *testing.T) {
 				t.Errorf("no %s in\n%s", part, page.body)
 			}
 		}
-		if link, err := s.links.Link(t.Context(), 0, "sale"); err != nil || link.URL != "https://example.org/" {
+		if link, err := schema.FindLink(t.Context(), s.links, 0, "sale"); err != nil || link.URL != "https://example.org/" {
 			t.Errorf("%+v, %v", link, err)
 		}
 	})
 	t.Run("creates links with titles and tags", func(t *testing.T) {
 		b.post("/dashboard/links", "long_url", "https://example.org/#top", "custom_alias", "tagged", "title", "A title", "tags", "one two",
 			"utm_medium", "email").want(t, http.StatusSeeOther)
-		link, err := s.links.Link(t.Context(), 0, "tagged")
+		link, err := schema.FindLink(t.Context(), s.links, 0, "tagged")
 		if err != nil || link.Title != "A title" || len(link.Tags) != 2 || link.URL != "https://example.org/?utm_medium=email#top" {
 			t.Errorf("%+v, %v", link, err)
 		}
@@ -74,7 +74,7 @@ func TestEdit(t *testing.T) {
 			"forward_query", "true").wantTo(t, path)
 		b.follow().want(t, http.StatusOK, "expires 1 Mar 2099, 12:30", "then leads to https://example.org/late",
 			"passes on the visitor's query string")
-		link, err := s.links.Link(t.Context(), 0, "sale")
+		link, err := schema.FindLink(t.Context(), s.links, 0, "sale")
 		if err != nil || !link.ExpiresAt.Equal(utc("2099-03-01T12:30:00Z")) || link.ExpiredURL != "https://example.org/late" || !link.ForwardQuery {
 			t.Fatalf("%+v, %v", link, err)
 		}
@@ -95,7 +95,7 @@ func TestEdit(t *testing.T) {
 		b.get("/dashboard/links").want(t, http.StatusOK, "expired")
 		b.get(path).want(t, http.StatusOK, "expired 2 Jan 2026, 03:04", "led to https://example.org/", "now leads to https://example.org/late")
 		b.edit(path, "long_url", "https://example.org/2", "expires_at", "2026-01-02T03:04:05").wantTo(t, path) // as it was
-		link, err = s.links.Link(t.Context(), 0, "sale")
+		link, err = schema.FindLink(t.Context(), s.links, 0, "sale")
 		if err != nil || !link.ExpiresAt.Equal(past) || link.ExpiredURL != "" || link.ForwardQuery || link.URL != "https://example.org/2" {
 			t.Errorf("%+v, %v", link, err)
 		}
@@ -103,7 +103,7 @@ func TestEdit(t *testing.T) {
 		b.follow().want(t, http.StatusOK, "on created")
 		b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "soon-over", "expires_at", "2099-03-01T12:30:07",
 			"expired_url", "example.org").want(t, http.StatusSeeOther)
-		link, err = s.links.Link(t.Context(), 0, "soon-over")
+		link, err = schema.FindLink(t.Context(), s.links, 0, "soon-over")
 		if err != nil || !link.ExpiresAt.Equal(utc("2099-03-01T12:30:07Z")) || link.ExpiredURL != "https://example.org" {
 			t.Errorf("%+v, %v", link, err)
 		}
@@ -124,7 +124,7 @@ func TestEdit(t *testing.T) {
 		b.get("/dashboard/links/0/theirs/edit").want(t, http.StatusNotFound)
 		b.post("/dashboard/links/0/theirs/edit", "long_url", "https://example.org/").want(t, http.StatusNotFound)
 		b.post("/dashboard/links/0/theirs/delete").want(t, http.StatusNotFound)
-		if link, err := s.links.Link(t.Context(), 0, "theirs"); err != nil || link.URL != "https://other.example/" || link.Stopped == schema.Deleted {
+		if link, err := schema.FindLink(t.Context(), s.links, 0, "theirs"); err != nil || link.URL != "https://other.example/" || link.Stopped == schema.Deleted {
 			t.Errorf("%+v, %v", link, err)
 		}
 	})
@@ -160,7 +160,7 @@ func TestCampaignFields(t *testing.T) {
 	const path = "/dashboard/links/0/sale"
 	wantURL := func(want string) {
 		t.Helper()
-		link, err := s.links.Link(t.Context(), 0, "sale")
+		link, err := schema.FindLink(t.Context(), s.links, 0, "sale")
 		testkit.Must(t, err)
 		testkit.Equal(t, "long URL", link.URL, want)
 	}

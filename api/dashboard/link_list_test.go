@@ -116,7 +116,7 @@ func TestShortenForm(t *testing.T) {
 		b.post("/dashboard/links", "long_url", "https://example.org/b", "custom_alias", "launch", "domain_id",
 			fmt.Sprint(verified.ID)).wantTo(t, fmt.Sprintf("/dashboard/links?made=%d.launch", verified.ID))
 		b.follow().want(t, http.StatusOK, "Your link is ready http://go.example.com/ launch", "2 links")
-		if got, err := s.links.Link(t.Context(), verified.ID, "launch"); err != nil || got.URL != "https://example.org/b" ||
+		if got, err := schema.FindLink(t.Context(), s.links, verified.ID, "launch"); err != nil || got.URL != "https://example.org/b" ||
 			got.AccountID != s.account.ID || !got.Active {
 			t.Errorf("got %+v, error %v", got, err)
 		}

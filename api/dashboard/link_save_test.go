@@ -50,7 +50,7 @@ func TestEditConflict(t *testing.T) {
 	const path = "/dashboard/links/0/sale"
 	link := func() schema.Link {
 		t.Helper()
-		link, err := s.links.Link(t.Context(), 0, "sale")
+		link, err := schema.FindLink(t.Context(), s.links, 0, "sale")
 		testkit.Must(t, err)
 		return link
 	}

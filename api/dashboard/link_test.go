@@ -150,7 +150,7 @@ func TestLinksOfOneHash(t *testing.T) {
 	b.get(path).want(t, http.StatusOK, "go.example.com/both", "leads to https://custom.example/")
 	b.post(path+"/active", "active", "false")
 	for domainID, want := range map[int64]bool{0: true, domain.ID: false} {
-		got, err := s.links.Link(t.Context(), domainID, "both")
+		got, err := schema.FindLink(t.Context(), s.links, domainID, "both")
 		if err != nil || got.Active != want {
 			t.Errorf("domain %d: active is %v, error %v", domainID, got.Active, err)
 		}
@@ -166,7 +166,7 @@ func TestActivate(t *testing.T) {
 	b := s.signedIn(t)
 	is := func(t *testing.T, want bool) {
 		t.Helper()
-		if got, err := s.links.Link(t.Context(), 0, "sale"); err != nil || got.Active != want {
+		if got, err := schema.FindLink(t.Context(), s.links, 0, "sale"); err != nil || got.Active != want {
 			t.Errorf("active is %v, want %v, error %v", got.Active, want, err)
 		}
 	}
@@ -215,7 +215,7 @@ func TestLinksOfOthersDoNotExist(t *testing.T) {
 			t.Errorf("switching %s off answers %d", link, page.status)
 		}
 	}
-	if got, err := s.links.Link(t.Context(), 0, "theirs"); err != nil || !got.Active {
+	if got, err := schema.FindLink(t.Context(), s.links, 0, "theirs"); err != nil || !got.Active {
 		t.Errorf("got %+v, error %v", got, err)
 	}
 }

@@ -37,7 +37,7 @@ func TestOverview(t *testing.T) {
 	t.Run("says so while there are no clicks", func(t *testing.T) {
 		b.get("/dashboard").want(t, http.StatusOK, "1 link", "Today 0", "No clicks in 30 days")
 	})
-	first, err := s.links.Link(t.Context(), 0, "first")
+	first, err := schema.FindLink(t.Context(), s.links, 0, "first")
 	testkit.Must(t, err)
 	second := s.addLink(t, "second", "https://example.org/<b>second")
 	theirs := s.addForeign(t)

@@ -95,7 +95,7 @@ func TestImport(t *testing.T) {
 	t.Run("imports it, and says what it skipped", func(t *testing.T) {
 		b.startImport(t, "importing").wantTo(t, "/dashboard/import")
 		b.waitImport(t, "was imported").want(t, http.StatusOK, "5 rows: 2 created, 1 already there, 2 skipped.", "See your links")
-		link, err := s.links.Link(t.Context(), 0, "first")
+		link, err := schema.FindLink(t.Context(), s.links, 0, "first")
 		testkit.Must(t, err)
 		testkit.Equal(t, "title", link.Title, "One, <b>bold</b>")
 		a := b.get("/dashboard/import/errors.csv")

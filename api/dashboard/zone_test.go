@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
@@ -43,7 +44,7 @@ func TestOneClock(t *testing.T) {
 	t.Run("shows and reads the time of expiry in it", func(t *testing.T) {
 		at := time.Date(2099, 3, 1, 8, 30, 0, 0, zone)
 		b.edit(path, "long_url", "https://example.org/", "expires_at", "2099-03-01T08:30").wantTo(t, path)
-		saved, err := s.links.Link(t.Context(), 0, "sale")
+		saved, err := schema.FindLink(t.Context(), s.links, 0, "sale")
 		testkit.Must(t, err)
 		if !saved.ExpiresAt.Equal(at) {
 			t.Errorf("expires at %v, want %v", saved.ExpiresAt, at)

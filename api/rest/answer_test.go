@@ -213,7 +213,7 @@ func TestFailures(t *testing.T) {
 					panic("secret cause")
 				}
 				return c.err
-			}, "Links", "OwnedLink"))
+			}, "Links", "OwnedLinks"))
 			owner := s.caller(t, "a@example.org")
 			a := owner.get(t, c.path)
 			a.wantKeys(t, c.status, "message")

@@ -90,7 +90,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 			}
 		})
 	}
-	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "RecordedCall", "VerifiedHosts", "Links", "OwnedLink", "UpdateLink", "DeleteLink",
+	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "RecordedCall", "VerifiedHosts", "Links", "UpdateLink", "DeleteLink",
 		"OwnedLinks", "ChangeLinks", "RestoreLink",
 		"CreateShare", "Shares", "Share", "DeleteShare", "LinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains", "LimitUse",
 		"LinkStats", "ClickCounts"} {

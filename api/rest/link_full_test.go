@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"linkstream/schema"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -173,7 +174,7 @@ func TestDeleteLink(t *testing.T) {
 	owner, other := s.caller(t, "a@example.org"), s.caller(t, "b@example.org")
 	fields := map[string]any{"long_url": anyURL, "custom_alias": "gone"}
 	owner.link(t, fields)
-	link, err := s.links.Link(t.Context(), 0, "gone")
+	link, err := schema.FindLink(t.Context(), s.links, 0, "gone")
 	testkit.Must(t, err)
 	s.click(t, link.ID, 1)
 	const path = "/api/v1/links/gone"
@@ -203,7 +204,7 @@ func TestDeleteLink(t *testing.T) {
 func TestEditRacesDelete(t *testing.T) {
 	var s *testService
 	s = startFaulty(t, storetest.FaultOf(func(ctx context.Context) error {
-		link, err := s.links.Link(ctx, 0, "raced")
+		link, err := schema.FindLink(ctx, s.links, 0, "raced")
 		return errors.Join(err, s.links.DeleteLink(ctx, link, time.Now()))
 	}, "UpdateLink"))
 	owner := s.caller(t, "a@example.org")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
@@ -40,7 +41,7 @@ func TestFilteredList(t *testing.T) {
 	other.link(t, map[string]any{"custom_alias": "foreign", "long_url": "https://shop.example/spring", "domain_id": others})
 	owner.patch(t, "/api/v1/links/quiet", `{"is_active":false}`).want(t, http.StatusOK)
 	for hash, clicks := range map[string]int{"summer": 3, "quiet": 1} {
-		link, err := s.links.Link(t.Context(), 0, hash)
+		link, err := schema.FindLink(t.Context(), s.links, 0, hash)
 		testkit.Must(t, err)
 		s.click(t, link.ID, clicks)
 	}

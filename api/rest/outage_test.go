@@ -36,7 +36,7 @@ func wantOutage(t *testing.T, a answer, what string) {
 }
 
 func TestOutageOfLinks(t *testing.T) {
-	s := startFaulty(t, storetest.FaultOf(down, "Links", "OwnedLink", "CreateLink"))
+	s := startFaulty(t, storetest.FaultOf(down, "Links", "OwnedLinks", "CreateLink"))
 	owner := s.caller(t, "a@example.org")
 	wantOutage(t, owner.get(t, "/api/v1/links"), "Links cannot be read")
 	wantOutage(t, owner.get(t, "/api/v1/stats/known"), "Links cannot be read")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"linkstream/schema"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -26,7 +27,7 @@ func TestLinkReport(t *testing.T) {
 	s := start(t)
 	owner, other := s.caller(t, "owner@example.org"), s.caller(t, "other@example.org")
 	hash := owner.link(t, map[string]any{"long_url": "https://example.com/"})
-	link, err := s.links.OwnedLink(t.Context(), owner.account.ID, hash, nil)
+	link, err := schema.FindOwnedLink(t.Context(), s.links, owner.account.ID, hash, nil)
 	testkit.Must(t, err)
 	s.click(t, link.ID, 5)
 	get := func(t *testing.T, query string) map[string]any {
@@ -76,7 +77,7 @@ func TestLinkReport(t *testing.T) {
 	t.Run("is that of the link on the domain that is named", func(t *testing.T) {
 		id := owner.addDomain(t, "go.example.org", true)
 		owner.shorten(t, map[string]any{"long_url": "https://example.com/", "custom_alias": "same", "domain_id": id}).want(t, http.StatusCreated)
-		onDomain, err := s.links.OwnedLink(t.Context(), owner.account.ID, "same", &id)
+		onDomain, err := schema.FindOwnedLink(t.Context(), s.links, owner.account.ID, "same", &id)
 		testkit.Must(t, err)
 		s.click(t, onDomain.ID, 2)
 		owner.link(t, map[string]any{"long_url": "https://example.com/", "custom_alias": "same"})
@@ -94,7 +95,7 @@ func TestAccountReport(t *testing.T) {
 	var hashes []string
 	for n := range 3 {
 		hash := owner.link(t, map[string]any{"long_url": "https://example.com/"})
-		link, err := s.links.OwnedLink(t.Context(), owner.account.ID, hash, nil)
+		link, err := schema.FindOwnedLink(t.Context(), s.links, owner.account.ID, hash, nil)
 		testkit.Must(t, err)
 		s.click(t, link.ID, 2+n)
 		hashes = append(hashes, hash)
@@ -113,7 +114,7 @@ func TestAccountReport(t *testing.T) {
 	owner.get(t, "/api/v1/report?from=2026-11-21&to=2026-11-20&limit=x").wantInvalid(t, "to", "limit")
 
 	tagged := owner.link(t, map[string]any{"long_url": "https://example.com/", "tags": []string{"sale"}})
-	link, err := s.links.OwnedLink(t.Context(), owner.account.ID, tagged, nil)
+	link, err := schema.FindOwnedLink(t.Context(), s.links, owner.account.ID, tagged, nil)
 	testkit.Must(t, err)
 	s.click(t, link.ID, 7)
 	for query, clicks := range map[string]string{"tag=sale": "7", "tag=none": "0", "tag=": "16", "domain_id=0": "16", "domain_id=0&tag=sale": "7"} {

@@ -40,7 +40,7 @@ func TestStats(t *testing.T) {
 	s := start(t)
 	owner := s.caller(t, "a@example.org")
 	hash := owner.link(t, map[string]any{"long_url": "https://example.com/?<&>"})
-	link, err := s.links.Link(t.Context(), 0, hash)
+	link, err := schema.FindLink(t.Context(), s.links, 0, hash)
 	testkit.Must(t, err)
 	wantListed := func(t *testing.T, text string) {
 		t.Helper()

@@ -55,7 +55,7 @@ func TestCreateAll(t *testing.T) {
 			case "":
 				testkit.Must(t, result.Err)
 				created = append(created, result.Link.URL)
-				stored, err := f.store.Link(t.Context(), result.Link.DomainID, result.Link.Hash)
+				stored, err := schema.FindLink(t.Context(), f.store, result.Link.DomainID, result.Link.Hash)
 				testkit.Must(t, err)
 				testkit.Equal(t, "link", stored, result.Link)
 				testkit.Equal(t, "long URL", stored.URL, reqs[i].LongURL)

@@ -74,7 +74,7 @@ func (s *Shortener) named(ctx context.Context, accountID int64, names []LinkName
 	if err != nil {
 		return nil, err
 	}
-	byHash := map[string][]schema.Link{} // in the order in which OwnedLink picks
+	byHash := map[string][]schema.Link{} // in the order in which FindOwnedLink picks
 	for _, link := range links {
 		byHash[link.Hash] = append(byHash[link.Hash], link)
 	}

@@ -51,7 +51,7 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 			return link, gone(err)
 		}
 		// Another edit has changed another part of the extension.
-		if link, err = s.links.Link(ctx, seen.DomainID, seen.Hash); err == nil && link.ID != seen.ID {
+		if link, err = schema.FindLink(ctx, s.links, seen.DomainID, seen.Hash); err == nil && link.ID != seen.ID {
 			err = NotFound()
 		}
 		if err != nil {
@@ -138,6 +138,6 @@ func (s *Shortener) OwnedLink(ctx context.Context, accountID int64, hash string,
 	if !schema.ValidHash(hash) {
 		return schema.Link{}, NotFound()
 	}
-	link, err := s.links.OwnedLink(ctx, accountID, hash, domainID)
+	link, err := schema.FindOwnedLink(ctx, s.links, accountID, hash, domainID)
 	return link, gone(err)
 }

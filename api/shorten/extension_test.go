@@ -117,7 +117,7 @@ func TestEditExtension(t *testing.T) {
 		})
 	}
 	edits.Wait()
-	link, err = f.store.Link(t.Context(), 0, link.Hash)
+	link, err = schema.FindLink(t.Context(), f.store, 0, link.Hash)
 	testkit.Must(t, err)
 	e := link.Extension
 	if e == nil || len(e.Rules) != 1 || len(e.Variants) != 2 || e.Card == nil {

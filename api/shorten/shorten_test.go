@@ -107,7 +107,7 @@ func TestCreate(t *testing.T) {
 		if got := f.ShortURL(link); got != "https://sho.rt/"+link.Hash {
 			t.Errorf("short URL %q", got)
 		}
-		stored, err := f.store.Link(t.Context(), 0, link.Hash)
+		stored, err := schema.FindLink(t.Context(), f.store, 0, link.Hash)
 		testkit.Must(t, err)
 		if !stored.CreatedAt.Equal(link.CreatedAt) || link.CreatedAt.Before(began) || link.CreatedAt.After(time.Now()) {
 			t.Errorf("created at %v, stored %v", link.CreatedAt, stored.CreatedAt)

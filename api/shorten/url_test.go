@@ -46,7 +46,7 @@ func TestValidLongURLs(t *testing.T) {
 				link, err := f.create(t, want, "", 0)
 				if err != nil {
 					t.Errorf("%.99q: %v", want, err)
-				} else if stored, err := f.store.Link(t.Context(), 0, link.Hash); err != nil || stored.URL != want {
+				} else if stored, err := schema.FindLink(t.Context(), f.store, 0, link.Hash); err != nil || stored.URL != want {
 					t.Errorf("stored %q, want %q", stored.URL, want)
 				}
 			}

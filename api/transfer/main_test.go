@@ -90,7 +90,7 @@ func counts(t *testing.T, report transfer.Report, created, present, failed int64
 // link returns the account's link with that hash.
 func (f *fixture) link(t *testing.T, domainID int64, hash string) schema.Link {
 	t.Helper()
-	link, err := f.Link(t.Context(), domainID, hash)
+	link, err := schema.FindLink(t.Context(), f, domainID, hash)
 	testkit.Must(t, err)
 	if link.AccountID != f.account {
 		t.Fatalf("%+v is of another account", link)

@@ -411,7 +411,7 @@ func TestClicksOfAMessage(t *testing.T) {
 	hook.Events = []string{schema.EventLinkClicked}
 	testkit.Must(t, store.UpdateWebhook(t.Context(), hook))
 	addLinks(t, store, owner, 1, 1)
-	link, err := store.Link(t.Context(), 0, "l1")
+	link, err := schema.FindLink(t.Context(), store, 0, "l1")
 	testkit.Must(t, err)
 	now := time.UnixMilli(time.Now().UnixMilli()).UTC()
 	batch := schema.ClickBatch{Next: 2, Offset: []int64{0, 1}, Lane: []schema.Lane{{}, {}}, Seq: []uint64{1, 2},

@@ -224,7 +224,7 @@ func TestMove(t *testing.T) {
 		e.wantCounted(t, counted)
 		e.wantNotCounting(t)
 		e.wantChangeable(t, false)
-		_, err := e.links.Link(t.Context(), 0, hash)
+		_, err := schema.FindLink(t.Context(), e.links, 0, hash)
 		testkit.Must(t, err)
 		wantHeld(t, e.from.BackupLock(), true)
 		e.topic.want(t, 0)

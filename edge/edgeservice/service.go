@@ -34,7 +34,7 @@ const stopGrace = 5 * time.Second
 
 // Links is the link store as an edge uses it. Its methods are those of schema.Database.
 type Links interface {
-	Link(ctx context.Context, domainID int64, hash string) (schema.Link, error)
+	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
 	Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error)
 	AppLinks(ctx context.Context, domainID int64) (schema.AppLinks, error)
 	PendingChanges(ctx context.Context, after int64) (schema.Pending, error)
@@ -214,7 +214,7 @@ func (s *Service) Metrics() *metrics.Set { return s.metrics }
 
 // Ready returns nil if the edge can look up links and record clicks, or else a service.Unready.
 func (s *Service) Ready(ctx context.Context) error {
-	if _, err := s.links.Link(ctx, 0, ""); err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
+	if _, err := s.links.Destinations(ctx, []schema.LinkKey{{}}); err != nil {
 		return &service.Unready{What: "link store", Cause: err}
 	}
 	if err := s.spool.Ready(); err != nil {

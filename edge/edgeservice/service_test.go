@@ -104,11 +104,11 @@ func (l *links) begin() error {
 	return nil
 }
 
-func (l *links) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+func (l *links) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
 	if err := l.begin(); err != nil {
-		return schema.Link{}, err
+		return nil, err
 	}
-	return l.store.Link(ctx, domainID, hash)
+	return l.store.LinksByHash(ctx, keys)
 }
 
 func (l *links) PendingChanges(ctx context.Context, after int64) (schema.Pending, error) {

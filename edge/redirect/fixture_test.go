@@ -233,11 +233,11 @@ func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) (
 	return s.sqliteLinks.Destinations(ctx, keys)
 }
 
-func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+func (s *faultyStore) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
 	if err := s.begin(); err != nil {
-		return schema.Link{}, err
+		return nil, err
 	}
-	return s.sqliteLinks.Link(ctx, domainID, hash)
+	return s.sqliteLinks.LinksByHash(ctx, keys)
 }
 
 func (s *faultyStore) TakeLease(ctx context.Context, holder schema.Incarnation, lease schema.LimitLease) (schema.LimitLease, error) {

@@ -196,11 +196,11 @@ func (s *faultyStore) begin(ctx context.Context, keys ...schema.LinkKey) error {
 	return nil
 }
 
-func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
-	if err := s.begin(ctx, schema.LinkKey{DomainID: domainID, Hash: hash}); err != nil {
-		return schema.Link{}, err
+func (s *faultyStore) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+	if err := s.begin(ctx, keys...); err != nil {
+		return nil, err
 	}
-	return s.sqliteLinks.Link(ctx, domainID, hash)
+	return s.sqliteLinks.LinksByHash(ctx, keys)
 }
 
 func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {

@@ -45,7 +45,7 @@ type Resolver struct {
 
 // linkStore is the part of schema.LinkStore that a resolver uses.
 type linkStore interface {
-	Link(ctx context.Context, domainID int64, hash string) (schema.Link, error)
+	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
 	Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error)
 }
 
@@ -362,9 +362,9 @@ func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) 
 	var link schema.Link
 	err = r.readPage(client, now, func(ctx context.Context) (err error) {
 		domain := int64(target.host.value)
-		link, err = r.store.Link(ctx, domain, string(hash))
+		link, err = schema.FindLink(ctx, r.store, domain, string(hash))
 		if alias, ok := schema.AppendAlias(nil, hash); schema.ErrorCode(err) == schema.CodeNotFound && ok {
-			link, err = r.store.Link(ctx, domain, string(alias))
+			link, err = schema.FindLink(ctx, r.store, domain, string(alias))
 		}
 		return err
 	})

@@ -481,7 +481,7 @@ func (f *feed) compare(t *testing.T, now time.Time) {
 	t.Helper()
 	for i := range feedLinks {
 		hash := fmt.Sprint("link", i)
-		link, err := f.store.Link(t.Context(), 0, hash)
+		link, err := schema.FindLink(t.Context(), f.store, 0, hash)
 		testkit.Must(t, err)
 		f.wantActive(t, hash, now, link.Redirects())
 	}

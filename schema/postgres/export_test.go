@@ -34,7 +34,7 @@ func MigrateTo(ctx context.Context, dsn string, version int64) error {
 
 // Queries have their plans tested.
 var Queries = map[string]string{
-	"link by hash": linkByHash, "links by hash": linksByHash, "destinations": destinations, "owned link": ownedLink, "page of links": linkPage, "gaps of links": linkGaps, "range of links": linkRange,
+	"links by hash": linksByHash, "destinations": destinations, "owned links": ownedByHash, "page of links": linkPage, "gaps of links": linkGaps, "range of links": linkRange,
 	"changed link": updateLink, "unchanged link": linkExists, "link password": linkPassword, "deleted link": deleteLinks, "link made anew": remakeLink, "link that was made anew": linkRemade, "token": tokenByDigest,
 	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain, "verified domains": verifiedDomains, "verified hosts": verifiedHosts,
 	"certificate file": certificateFile, "certificate files": certificateFiles,

@@ -13,7 +13,6 @@ const (
 	linkColumns = `l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
 		coalesce(l.updated_at, l.created_at), l.title, l.tags, coalesce(l.expires_at, ` + zeroTime + `), l.expired_url,
 		l.forward_query, l.extension, ` + stopOfLink
-	linkByHash  = selectLink + `WHERE l.domain_id = $1 AND l.hash = $2`
 	linksByHash = selectLink + `
 	JOIN unnest($1::bigint[], $2::text[]) k (domain_id, hash) ON l.domain_id = k.domain_id AND l.hash = k.hash`
 	destinations = `
@@ -21,11 +20,6 @@ const (
 		l.extension, ` + stopOfLink + `
 	FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY k (domain_id, hash, number)
 	JOIN links l ON l.domain_id = k.domain_id AND l.hash = k.hash LEFT JOIN domains d ON d.id = l.domain_id`
-	// The links of an account are on its own domains and on the default domain, so the index of hashes finds them.
-	ownedLink = selectLink + `
-	WHERE l.account_id = $1 AND l.hash = $2 AND l.ordinal > 0 AND l.domain_id = ANY (CASE WHEN $3::bigint IS NULL
-		THEN ARRAY(SELECT id FROM domains WHERE account_id = $1) || 0::bigint ELSE ARRAY[$3] END)
-	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	// A page is a range of ordinals, which the index finds directly. One statement reads one snapshot. The page is right if
 	// the account has deleted no links; the second column says how many.
 	linkPage = `
@@ -70,12 +64,6 @@ func (s *Store) oneLink(ctx context.Context, query string, args ...any) (link sc
 	return link, err
 }
 
-// Link implements schema.LinkStore.
-func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
-	link, err := s.oneLink(ctx, linkByHash, domainID, hash)
-	return link, wrap(err, "read link %q on domain %d", hash, domainID)
-}
-
 // LinksByHash implements schema.LinkStore.
 func (s *Store) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
 	domains, hashes := make([]int64, len(keys)), make([]string, len(keys))
@@ -111,12 +99,6 @@ func (s *Store) Destinations(ctx context.Context, keys []schema.LinkKey) ([]sche
 		return nil, wrap(err, "read %d links", len(keys))
 	}
 	return found, nil
-}
-
-// OwnedLink implements schema.LinkStore.
-func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
-	link, err := s.oneLink(ctx, ownedLink, accountID, hash, domainID)
-	return link, wrap(err, "read link %q of account %d", hash, accountID)
 }
 
 // Links implements schema.LinkStore.

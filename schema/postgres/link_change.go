@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// As in ownedLink, the index of hashes finds the links.
+	// The links of an account are on its own domains and on the default domain, so the index of hashes finds them.
 	ownedByHash = selectLink + `
 	WHERE l.account_id = $1 AND l.hash = ANY ($2::text[]) AND l.ordinal > 0
 		AND l.domain_id = ANY (ARRAY(SELECT id FROM domains WHERE account_id = $1) || 0::bigint)

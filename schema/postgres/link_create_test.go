@@ -143,7 +143,7 @@ func TestRejectedBatch(t *testing.T) {
 		}
 	}
 	for _, link := range created[2:] {
-		got, err := links.Link(t.Context(), 0, link.Hash)
+		got, err := schema.FindLink(t.Context(), links, 0, link.Hash)
 		if err != nil || got.ID != link.ID || got.Ordinal != link.Ordinal || link.Ordinal < 1 || link.Ordinal > 3 {
 			t.Errorf("created %+v, got %+v, error %v", link, got, err)
 		}

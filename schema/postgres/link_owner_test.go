@@ -22,7 +22,7 @@ func TestOwnersStay(t *testing.T) {
 		t.Error("an account with links was deleted")
 	}
 	exec(t, raw, `DELETE FROM accounts WHERE email = 'b@example.org'`)
-	if _, err := links.OwnedLink(t.Context(), owner.ID, "hash", nil); err != nil {
+	if _, err := schema.FindOwnedLink(t.Context(), links, owner.ID, "hash", nil); err != nil {
 		t.Error(err)
 	}
 }

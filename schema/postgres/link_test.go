@@ -97,7 +97,7 @@ func TestUnstorableText(t *testing.T) {
 			if _, err := links.VerifiedDomain(t.Context(), text); schema.ErrorCode(err) != schema.CodeNotFound {
 				t.Errorf("%q as host: got error %v", text, err)
 			}
-			if _, err := links.Link(t.Context(), 0, text); schema.ErrorCode(err) != schema.CodeNotFound {
+			if _, err := schema.FindLink(t.Context(), links, 0, text); schema.ErrorCode(err) != schema.CodeNotFound {
 				t.Errorf("%q as hash: got error %v", text, err)
 			}
 		})

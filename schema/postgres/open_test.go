@@ -67,10 +67,10 @@ func TestNew(t *testing.T) {
 	links, err := postgres.New(t.Context(), postgres.Config{DSN: engines.Postgres(t)})
 	testkit.Must(t, err)
 	defer testkit.Close(t, links)
-	_, err = links.Link(t.Context(), 0, "abc")
+	_, err = schema.FindLink(t.Context(), links, 0, "abc")
 	testkit.WantCode(t, err, schema.CodeUnavailable)
 	testkit.Must(t, links.Migrate(t.Context()))
-	_, err = links.Link(t.Context(), 0, "abc")
+	_, err = schema.FindLink(t.Context(), links, 0, "abc")
 	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
@@ -91,7 +91,7 @@ func TestOpenOverTLS(t *testing.T) {
 	}
 	t.Run("trusts a server whose certificate is from the authority", func(t *testing.T) {
 		links := openLinks(t, secure(engine.CertFile))
-		if _, err := links.Link(t.Context(), 0, "abc"); schema.ErrorCode(err) != schema.CodeNotFound {
+		if _, err := schema.FindLink(t.Context(), links, 0, "abc"); schema.ErrorCode(err) != schema.CodeNotFound {
 			t.Errorf("got error %v", err)
 		}
 		var plain int

@@ -40,7 +40,7 @@ func TestOutage(t *testing.T) {
 		testkit.Must(t, engine.Start(t.Context()))
 		awaitAnswer(t, links)
 		for _, link := range created {
-			got, err := links.Link(t.Context(), 0, link.Hash)
+			got, err := schema.FindLink(t.Context(), links, 0, link.Hash)
 			if err != nil || got.ID != link.ID || got.Ordinal != link.Ordinal {
 				t.Fatalf("got %+v, error %v, created %+v", got, err, link)
 			}
@@ -63,7 +63,6 @@ func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Con
 		"CreateLink": func(ctx context.Context) error {
 			return links.CreateLink(ctx, &schema.Link{AccountID: accountID, Hash: "hash", CreatedAt: time.Now()})
 		},
-		"Link": func(ctx context.Context) error { _, err := links.Link(ctx, 0, "hash"); return err },
 		"LinksByHash": func(ctx context.Context) error {
 			_, err := links.LinksByHash(ctx, []schema.LinkKey{{Hash: "hash"}})
 			return err
@@ -72,7 +71,10 @@ func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Con
 			_, err := links.Destinations(ctx, []schema.LinkKey{{Hash: "hash"}})
 			return err
 		},
-		"OwnedLink": func(ctx context.Context) error { _, err := links.OwnedLink(ctx, accountID, "hash", nil); return err },
+		"OwnedLinks": func(ctx context.Context) error {
+			_, err := links.OwnedLinks(ctx, accountID, []string{"hash"})
+			return err
+		},
 		"Links": func(ctx context.Context) error {
 			_, _, err := links.Links(ctx, accountID, schema.LinkFilter{}, 1)
 			return err
@@ -109,7 +111,7 @@ func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Con
 func awaitAnswer(t *testing.T, links *postgres.Store) {
 	t.Helper()
 	testkit.Succeeds(t, func() error {
-		_, err := links.Link(t.Context(), 0, "none")
+		_, err := schema.FindLink(t.Context(), links, 0, "none")
 		if schema.ErrorCode(err) == schema.CodeNotFound {
 			return nil
 		}

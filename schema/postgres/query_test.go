@@ -14,7 +14,7 @@ import (
 
 // queryArgs are literals for the parameters of postgres.Queries.
 var queryArgs = map[string]string{
-	"link by hash": "0, 'link-7'", "links by hash": "'{0, 7}', '{link-7, link-8}'", "destinations": "'{0, 7}', '{link-7, link-8}'", "owned link": "1, 'link-7', NULL", "page of links": "1, 400, 20",
+	"links by hash": "'{0, 7}', '{link-7, link-8}'", "destinations": "'{0, 7}', '{link-7, link-8}'", "owned links": "1, '{link-7, link-8}'", "page of links": "1, 400, 20",
 	"token": `'\x07'`, "domain": "7", "domains of a host": "'7.example.org'", "verified domain": "'7.example.org'", "verified domains": "7, 100", "verified hosts": "'{7.example.org, 8.example.org}'",
 	"certificate file": "'a/b'", "certificate files": "'a/', 'a0'", "deleted certificate files": "'a', 'a/', 'a0'",
 	"certificate lock": "'name', 'holder', interval '1 minute'", "certificate unlock": "'name', 'holder'",

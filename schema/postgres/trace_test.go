@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/schema"
 	"linkstream/schema/postgres"
 	"linkstream/schema/span"
 	"linkstream/schema/testkit"
@@ -21,9 +22,9 @@ func TestTraces(t *testing.T) {
 	testkit.Must(t, err)
 	defer store.Close()
 
-	_, _ = store.Link(ctx, 0, "in-the-background")
+	_, _ = schema.FindLink(ctx, store, 0, "in-the-background")
 	ctx, root := span.Root(ctx, "request", span.Server, time.Now())
-	_, _ = store.Link(ctx, 0, "secret")
+	_, _ = schema.FindLink(ctx, store, 0, "secret")
 	root.End()
 	tracer.Close()
 

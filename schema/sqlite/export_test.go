@@ -48,7 +48,7 @@ func ApplyMigrations(ctx context.Context, path string, files fs.FS) error {
 // Queries have their plans tested.
 var (
 	LinkQueries = map[string]string{
-		"link by hash": linkByHash, "links by hash": linksByHash, "destinations": destinations, "owned link": ownedLink, "page of links": linkPage, "gaps of links": linkGaps, "link by ID": linkByID,
+		"links by hash": linksByHash, "destinations": destinations, "owned links": ownedByHash, "page of links": linkPage, "gaps of links": linkGaps, "link by ID": linkByID,
 		"changed link": updateLink, "unchanged link": linkUnchanged, "link password": linkPassword, "deleted link": deleteLink, "deleted links": countDeleted,
 		"rest of a link": clearDeleted, "link made anew": linkRemade, "token": tokenByDigest,
 		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,

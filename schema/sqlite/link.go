@@ -13,17 +13,12 @@ const (
 	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
 		coalesce(l.updated_at, l.created_at), l.title, l.tags, l.expires_at, l.expired_url, l.forward_query, l.extension, ` + stopOfLink + `
 	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
-	linkByHash  = selectLink + `WHERE l.domain_id = ? AND l.hash = ?`
 	linksByHash = selectLink + `WHERE (l.domain_id, l.hash) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))`
 	// CROSS JOIN makes SQLite find the links by the keys, in the order of these.
 	destinations = `
 	SELECT json_each.key, l.id, l.account_id, l.url, l.active, l.expires_at, l.expired_url, l.forward_query, l.extension, ` + stopOfLink + `
 	FROM json_each(?) CROSS JOIN links l ON l.domain_id = json_each.value ->> 0 AND l.hash = json_each.value ->> 1
 		LEFT JOIN domains d ON d.id = l.domain_id`
-	// The unary + keeps SQLite from reading all links of the account instead of those with the hash.
-	ownedLink = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
-		AND +l.ordinal > 0
-	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	linkGaps = `SELECT block, missing FROM link_gaps WHERE account_id = ? ORDER BY block DESC`
 	linkPage = selectLink + `WHERE l.account_id = ?1 AND l.ordinal <= ?2 AND l.ordinal >= ?3
 	ORDER BY l.ordinal DESC LIMIT ?5 OFFSET ?4`
@@ -50,12 +45,6 @@ func scanLinks(rows *sql.Rows, err error) (links []schema.Link, _ error) {
 		return err
 	})
 	return links, err
-}
-
-// Link implements schema.LinkStore.
-func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
-	link, err := scanLink(s.db.queryRow(ctx, linkByHash, domainID, hash))
-	return link, wrap(err, "read link %q on domain %d", hash, domainID)
 }
 
 // LinksByHash implements schema.LinkStore.
@@ -97,12 +86,6 @@ func (s *Store) Destinations(ctx context.Context, keys []schema.LinkKey) ([]sche
 		return err
 	})
 	return found, wrap(err, "read %d links", len(keys))
-}
-
-// OwnedLink implements schema.LinkStore.
-func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
-	link, err := scanLink(s.db.queryRow(ctx, ownedLink, accountID, hash, domainID))
-	return link, wrap(err, "read link %q of account %d", hash, accountID)
 }
 
 // Links implements schema.LinkStore.

@@ -49,7 +49,7 @@ func TestFreeze(t *testing.T) {
 			wantMovedError(t, store.RevokeToken(t.Context(), token.ID, now))
 			wantMovedError(t, store.EndSession(t.Context(), account.ID, session.ID))
 
-			got, err := store.Link(t.Context(), 0, "known")
+			got, err := schema.FindLink(t.Context(), store, 0, "known")
 			testkit.Must(t, err)
 			testkit.Equal(t, "URL", got.URL, link.URL)
 			testkit.Must(t, store.UseTokens(t.Context(), map[int64]time.Time{token.ID: now}))

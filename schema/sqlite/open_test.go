@@ -152,7 +152,7 @@ func TestClose(t *testing.T) {
 		}
 		testkit.Must(t, links.Close())
 		group.Wait()
-		if _, err := links.Link(t.Context(), 0, "0-0"); err == nil {
+		if _, err := schema.FindLink(t.Context(), links, 0, "0-0"); err == nil {
 			t.Fatal("a closed store answers")
 		}
 		_, total, err := openLinks(t, path).Links(t.Context(), account.ID, schema.LinkFilter{}, 1)

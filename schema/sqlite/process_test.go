@@ -177,7 +177,7 @@ func wantLinks(t *testing.T, path string, hashes map[string]bool) {
 	defer links.Close()
 	var accountID int64
 	for hash := range hashes {
-		link, err := links.Link(t.Context(), 0, hash)
+		link, err := schema.FindLink(t.Context(), links, 0, hash)
 		testkit.Must(t, err)
 		accountID = link.AccountID
 	}

@@ -68,7 +68,7 @@ func TestQueryPlans(t *testing.T) {
 		}
 	})
 	t.Run("a link is found by its hash, and not among all of the account", func(t *testing.T) {
-		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["owned link"])
+		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["owned links"])
 		if !slices.Contains(plan, "SEARCH l USING INDEX links_of_account (account_id=? AND hash=?)") {
 			t.Fatalf("it is not found by the key: %q", plan)
 		}

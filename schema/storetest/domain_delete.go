@@ -78,7 +78,7 @@ func refusesUsedDomain(t *testing.T, store schema.Database) {
 	SetActive(t, store, domain.ID, "hash", false)
 	testkit.WantCode(t, store.DeleteDomain(t.Context(), domain.ID), schema.CodeConflict)
 	hasDomain(t, store, domain)
-	got, err := store.Link(t.Context(), domain.ID, "hash")
+	got, err := schema.FindLink(t.Context(), store, domain.ID, "hash")
 	testkit.Must(t, err)
 	link.Host, link.Active = domain.Host, false
 	testkit.Equal(t, "link", got, link)
@@ -91,7 +91,7 @@ func missesDeletedDomain(t *testing.T, store schema.Database) {
 	for _, id := range []int64{domain.ID, domain.ID + 1000, -1} {
 		link := newLink(owner.ID, id, "hash")
 		testkit.WantCode(t, store.CreateLink(t.Context(), &link), schema.CodeNotFound)
-		_, err := store.Link(t.Context(), id, "hash")
+		_, err := schema.FindLink(t.Context(), store, id, "hash")
 		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 	testkit.Equal(t, "next ordinal", addLink(t, store, owner.ID, 0, "hash").Ordinal, 1)

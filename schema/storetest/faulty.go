@@ -115,20 +115,12 @@ func (f FaultyDatabase) OwnedLinks(ctx context.Context, accountID int64, hashes 
 	return one(ctx, f.Fault, "OwnedLinks", func() ([]schema.Link, error) { return f.Database.OwnedLinks(ctx, accountID, hashes) })
 }
 
-func (f FaultyDatabase) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
-	return one(ctx, f.Fault, "Link", func() (schema.Link, error) { return f.Database.Link(ctx, domainID, hash) })
-}
-
 func (f FaultyDatabase) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
 	return one(ctx, f.Fault, "LinksByHash", func() ([]schema.Link, error) { return f.Database.LinksByHash(ctx, keys) })
 }
 
 func (f FaultyDatabase) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
 	return one(ctx, f.Fault, "Destinations", func() ([]schema.Destination, error) { return f.Database.Destinations(ctx, keys) })
-}
-
-func (f FaultyDatabase) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
-	return one(ctx, f.Fault, "OwnedLink", func() (schema.Link, error) { return f.Database.OwnedLink(ctx, accountID, hash, domainID) })
 }
 
 func (f FaultyDatabase) Links(ctx context.Context, accountID int64, filter schema.LinkFilter, page int64) ([]schema.Link, int64, error) {

@@ -103,7 +103,7 @@ func grantsNothing(t *testing.T, store schema.Database) {
 	testkit.WantCode(t, err, schema.CodeNotFound)
 	_, err = store.TakeLease(t.Context(), leaseHolders[0], schema.LimitLease{LinkID: link + 1000, Call: 1})
 	testkit.WantCode(t, err, schema.CodeNotFound)
-	before, err := store.Link(t.Context(), 0, "limited")
+	before, err := schema.FindLink(t.Context(), store, 0, "limited")
 	testkit.Must(t, err)
 	testkit.Must(t, store.UpdateLink(t.Context(), &before, schema.LinkEdit{Extension: new(schema.Extension)}, epoch))
 	testkit.Equal(t, "without a limit", takeLease(t, store, 0, schema.LimitLease{LinkID: link, Call: 1, Granted: -1}), int64(0))
@@ -114,7 +114,7 @@ func grantsNothing(t *testing.T, store schema.Database) {
 
 func followsLimit(t *testing.T, store schema.Database) {
 	id := limitedLink(t, store, 10)
-	link, err := store.Link(t.Context(), 0, "limited")
+	link, err := schema.FindLink(t.Context(), store, 0, "limited")
 	testkit.Must(t, err)
 	set := func(most int64) {
 		t.Helper()

@@ -94,7 +94,7 @@ func createsLinks(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "first ordinal", first.Ordinal, 1)
 	testkit.Equal(t, "second ordinal", second.Ordinal, 2)
 	for _, want := range []schema.Link{first, second} {
-		got, err := store.Link(t.Context(), 0, want.Hash)
+		got, err := schema.FindLink(t.Context(), store, 0, want.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
 	}
@@ -110,7 +110,7 @@ func keepsURLs(t *testing.T, store schema.Database) {
 		link := newLink(owner.ID, 0, fmt.Sprintf("url-%d", i))
 		link.URL = url
 		testkit.Must(t, store.CreateLink(t.Context(), &link))
-		got, err := store.Link(t.Context(), 0, link.Hash)
+		got, err := schema.FindLink(t.Context(), store, 0, link.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "URL", got.URL, url)
 	}
@@ -132,7 +132,7 @@ func refusesTakenHash(t *testing.T, store schema.Database) {
 		other.URL = "https://example.net/"
 		testkit.WantCode(t, store.CreateLink(t.Context(), &other), schema.CodeConflict)
 	}
-	got, err := store.Link(t.Context(), 0, "taken")
+	got, err := schema.FindLink(t.Context(), store, 0, "taken")
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", got, taken)
 	testkit.Equal(t, "next ordinal of a", addLink(t, store, a.ID, 0, "free").Ordinal, 2)
@@ -158,14 +158,14 @@ func tellsHashCase(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	lower, upper := addLink(t, store, owner.ID, 0, "abc"), addLink(t, store, owner.ID, 0, "aBc")
 	for _, want := range []schema.Link{lower, upper} {
-		got, err := store.Link(t.Context(), 0, want.Hash)
+		got, err := schema.FindLink(t.Context(), store, 0, want.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
-		got, err = store.OwnedLink(t.Context(), owner.ID, want.Hash, nil)
+		got, err = schema.FindOwnedLink(t.Context(), store, owner.ID, want.Hash, nil)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
 	}
-	_, err := store.Link(t.Context(), 0, "ABC")
+	_, err := schema.FindLink(t.Context(), store, 0, "ABC")
 	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
@@ -180,7 +180,7 @@ func createsOneOfConcurrentLinks(t *testing.T, store schema.Database) {
 			links[i].URL = fmt.Sprintf("https://example.org/%d", i)
 			return store.CreateLink(t.Context(), &links[i])
 		}), schema.CodeConflict)
-		got, err := store.Link(t.Context(), 0, hash)
+		got, err := schema.FindLink(t.Context(), store, 0, hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, links[winner])
 		created[got.AccountID]++
@@ -238,7 +238,7 @@ func findsLinks(t *testing.T, store schema.Database) {
 		if domainID == claimed.ID {
 			want.Stopped = schema.HostLost
 		}
-		got, err := store.Link(t.Context(), domainID, "hash")
+		got, err := schema.FindLink(t.Context(), store, domainID, "hash")
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
 	}
@@ -250,7 +250,7 @@ func missesLinks(t *testing.T, store schema.Database) {
 	addLink(t, store, owner.ID, 0, "default")
 	addLink(t, store, owner.ID, domain.ID, "custom")
 	for hash, domainID := range map[string]int64{"none": 0, "default": domain.ID, "custom": 0, "": 0} {
-		_, err := store.Link(t.Context(), domainID, hash)
+		_, err := schema.FindLink(t.Context(), store, domainID, hash)
 		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 }
@@ -264,7 +264,7 @@ func findsLinksByHash(t *testing.T, store schema.Database) {
 		addLink(t, store, owner.ID, claimed.ID, "lost"), addLink(t, store, other.ID, 0, "123"), addLink(t, store, other.ID, 0, "off"),
 	} {
 		SetActive(t, store, l.DomainID, l.Hash, l.Hash != "off")
-		link, err := store.Link(t.Context(), l.DomainID, l.Hash)
+		link, err := schema.FindLink(t.Context(), store, l.DomainID, l.Hash)
 		testkit.Must(t, err)
 		want[l.Key()] = link
 	}
@@ -325,7 +325,7 @@ func findsDestinations(t *testing.T, store schema.Database) {
 		addLink(t, store, owner.ID, claimed.ID, "lost"), addLink(t, store, other.ID, 0, "123"), addLink(t, store, other.ID, 0, "off"), expiring,
 	} {
 		SetActive(t, store, l.DomainID, l.Hash, l.Hash != "off")
-		link, err := store.Link(t.Context(), l.DomainID, l.Hash)
+		link, err := schema.FindLink(t.Context(), store, l.DomainID, l.Hash)
 		testkit.Must(t, err)
 		want[l.Key()] = destination(link)
 	}
@@ -371,12 +371,12 @@ func setsActive(t *testing.T, store schema.Database) {
 	for i, active := range []bool{false, false, true, true, false} {
 		edited := link
 		testkit.Must(t, store.UpdateLink(t.Context(), &edited, schema.LinkEdit{Active: &active}, hour(i)))
-		got, err := store.Link(t.Context(), 0, "hash")
+		got, err := schema.FindLink(t.Context(), store, 0, "hash")
 		testkit.Must(t, err)
 		link.Active, link.UpdatedAt = active, hour(i)
 		testkit.Equal(t, "link", got, link)
 	}
-	got, err := store.Link(t.Context(), 0, "other")
+	got, err := schema.FindLink(t.Context(), store, 0, "other")
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", got, other)
 }

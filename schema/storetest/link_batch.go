@@ -88,7 +88,7 @@ func createsBatch(t *testing.T, store schema.Database) {
 		if want.DomainID == lost.ID {
 			want.Stopped = schema.HostLost
 		}
-		got, err := store.Link(t.Context(), want.DomainID, want.Hash)
+		got, err := schema.FindLink(t.Context(), store, want.DomainID, want.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
 	}
@@ -117,7 +117,7 @@ func refusesPartsOfBatch(t *testing.T, store schema.Database) {
 	}
 	sameOrdinals(t, store, owner.ID, ordinal)
 	for _, want := range []schema.Link{mine, taken, batch.Links[0]} {
-		got, err := store.Link(t.Context(), 0, want.Hash)
+		got, err := schema.FindLink(t.Context(), store, 0, want.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
 	}
@@ -141,7 +141,7 @@ func drawsHashes(t *testing.T, store schema.Database) {
 	for i, link := range batch.Links {
 		hashes[link.Hash] = true
 		testkit.Equal(t, "ordinal", link.Ordinal, int64(i+2))
-		got, err := store.Link(t.Context(), 0, link.Hash)
+		got, err := schema.FindLink(t.Context(), store, 0, link.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, link)
 	}
@@ -150,7 +150,7 @@ func drawsHashes(t *testing.T, store schema.Database) {
 	createBatch(t, store, batch)
 	for i, link := range batch.Links {
 		testkit.Equal(t, "ordinal", link.Ordinal, int64(i+6))
-		got, err := store.Link(t.Context(), 0, link.Hash)
+		got, err := schema.FindLink(t.Context(), store, 0, link.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, link)
 	}
@@ -191,7 +191,7 @@ func remakesBatch(t *testing.T, store schema.Database) {
 		if ids[link.ID] || link.Ordinal != int64(i+4) {
 			t.Errorf("made anew with ID %d and ordinal %d", link.ID, link.Ordinal)
 		}
-		got, err := store.Link(t.Context(), link.DomainID, link.Hash)
+		got, err := schema.FindLink(t.Context(), store, link.DomainID, link.Hash)
 		testkit.Must(t, err)
 		if link.Hash == "down" {
 			link.Stopped = schema.TakenDown

@@ -58,7 +58,7 @@ func editsMany(t *testing.T, store schema.Database) {
 	}
 	two.Tags, two.Active, two.Extension, two.UpdatedAt = []string{"of-two"}, false, extension("new"), hour(2)
 	for _, want := range []schema.Link{one, two, foreign} {
-		got, err := store.Link(t.Context(), 0, want.Hash)
+		got, err := schema.FindLink(t.Context(), store, 0, want.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
 	}
@@ -134,7 +134,7 @@ func changesOnce(t *testing.T, store schema.Database) {
 	if !errors.Is(err, schema.ErrCallRepeated) {
 		t.Errorf("repeated call: %v", err)
 	}
-	got, err := store.Link(t.Context(), 0, "hash")
+	got, err := schema.FindLink(t.Context(), store, 0, "hash")
 	testkit.Must(t, err)
 	testkit.Equal(t, "tags", got.Tags, []string{fmt.Sprintf("tag-%d", winner)})
 }
@@ -147,7 +147,7 @@ func changesNothingUnrecorded(t *testing.T, store schema.Database) {
 	testkit.WantCode(t, store.ChangeLinks(t.Context(), failing), schema.CodeInternal)
 	failing.Edit = nil
 	testkit.WantCode(t, store.ChangeLinks(t.Context(), failing), schema.CodeInternal)
-	got, err := store.OwnedLink(t.Context(), owner.ID, "hash", nil)
+	got, err := schema.FindOwnedLink(t.Context(), store, owner.ID, "hash", nil)
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", got, link)
 	testkit.Must(t, store.ChangeLinks(t.Context(), newChange(owner.ID, link.ID, "tag")))
@@ -330,7 +330,7 @@ func purgesLinks(t *testing.T, store schema.Database) {
 			want = schema.Link{ID: link.ID, AccountID: owner.ID, Hash: link.Hash, CreatedAt: link.CreatedAt}
 		}
 		want.Ordinal, want.UpdatedAt, want.Stopped = -link.Ordinal, hour(i+1), schema.Deleted
-		got, err := store.Link(t.Context(), 0, link.Hash)
+		got, err := schema.FindLink(t.Context(), store, 0, link.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
 	}

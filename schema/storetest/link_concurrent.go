@@ -64,7 +64,7 @@ func createsManyAtOnce(t *testing.T, store schema.Database) {
 		if links[i].DomainID != 0 {
 			links[i].Host = domain.Host
 		}
-		got, err := store.Link(t.Context(), kind.domainID, links[i].Hash)
+		got, err := schema.FindLink(t.Context(), store, kind.domainID, links[i].Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, links[i])
 	}
@@ -118,7 +118,7 @@ func cancelsSomeOfMany(t *testing.T, store schema.Database) {
 }
 
 func wantStored(ctx context.Context, store schema.LinkStore, link schema.Link) error {
-	got, err := store.Link(ctx, link.DomainID, link.Hash)
+	got, err := schema.FindLink(ctx, store, link.DomainID, link.Hash)
 	if err == nil && (got.ID != link.ID || got.Ordinal != link.Ordinal || got.URL != link.URL) {
 		err = fmt.Errorf("created %+v, but there is %+v", link, got)
 	}

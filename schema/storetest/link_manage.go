@@ -60,7 +60,7 @@ func keepsDetails(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "links of the page", len(page), n)
 	for _, want := range links {
 		testkit.Equal(t, "UpdatedAt", want.UpdatedAt, want.CreatedAt)
-		got, err := store.Link(t.Context(), 0, want.Hash)
+		got, err := schema.FindLink(t.Context(), store, 0, want.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
 		testkit.Equal(t, "link of the page", page[slices.IndexFunc(page, func(l schema.Link) bool { return l.ID == want.ID })], want)
@@ -94,11 +94,11 @@ func updatesLinks(t *testing.T, store schema.Database) {
 		got := schema.Link{ID: link.ID}
 		testkit.Must(t, store.UpdateLink(t.Context(), &got, step.edit, link.UpdatedAt))
 		testkit.Equal(t, "updated link", got, link)
-		got, err := store.OwnedLink(t.Context(), owner.ID, "hash", &domain.ID)
+		got, err := schema.FindOwnedLink(t.Context(), store, owner.ID, "hash", &domain.ID)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, link)
 	}
-	got, err := store.Link(t.Context(), 0, "hash")
+	got, err := schema.FindLink(t.Context(), store, 0, "hash")
 	testkit.Must(t, err)
 	testkit.Equal(t, "other link", got, other)
 }
@@ -140,7 +140,7 @@ func updatesExtensions(t *testing.T, store schema.Database) {
 		seen := link
 		return store.UpdateLink(t.Context(), &seen, edits[i], hour(3))
 	}), schema.CodeConflict)
-	link, err := store.Link(t.Context(), 0, "hash")
+	link, err := schema.FindLink(t.Context(), store, 0, "hash")
 	testkit.Must(t, err)
 	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(4)))
 	wantDeleted(t, store, link, hour(4))
@@ -173,7 +173,7 @@ func keepsPasswords(t *testing.T, store schema.Database) {
 	testkit.Must(t, store.CreateLinks(t.Context(), batch))
 	want("a link of a batch", batch.Links[0].ID, "5", 5)
 	want("an open link", batch.Links[1].ID, "", 0)
-	got, err := store.Link(t.Context(), 0, one.Hash)
+	got, err := schema.FindLink(t.Context(), store, 0, one.Hash)
 	testkit.Must(t, err)
 	testkit.Equal(t, "hash that a link is read with", got.PasswordHash, "")
 
@@ -210,7 +210,7 @@ func updatesConcurrently(t *testing.T, store schema.Database) {
 	}
 	link.Title, link.Tags, link.Active, link.ForwardQuery, link.ExpiresAt = "title", []string{"tag"}, false, true, hour(9)
 	link.UpdatedAt = hour(1)
-	got, err := store.Link(t.Context(), 0, "hash")
+	got, err := schema.FindLink(t.Context(), store, 0, "hash")
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", got, link)
 }
@@ -226,7 +226,7 @@ func updatesUnchanged(t *testing.T, store schema.Database) {
 		again := seen
 		err := store.UpdateLink(t.Context(), &again, schema.LinkEdit{URL: new("https://lost.example/"), Unchanged: true}, hour(2))
 		testkit.Equal(t, "error", schema.ErrorCode(err), schema.CodeConflict)
-		got, err := store.Link(t.Context(), 0, "hash")
+		got, err := schema.FindLink(t.Context(), store, 0, "hash")
 		testkit.Must(t, err)
 		testkit.Equal(t, "link after the conflict", got, link)
 		seen = link
@@ -270,9 +270,9 @@ func updatesUnknown(t *testing.T, store schema.Database) {
 // wantDeleted requires that a link which was deleted at a time is found by its hash only.
 func wantDeleted(t *testing.T, store schema.LinkStore, link schema.Link, at time.Time) {
 	t.Helper()
-	_, err := store.OwnedLink(t.Context(), link.AccountID, link.Hash, nil)
+	_, err := schema.FindOwnedLink(t.Context(), store, link.AccountID, link.Hash, nil)
 	testkit.WantCode(t, err, schema.CodeNotFound)
-	_, err = store.OwnedLink(t.Context(), link.AccountID, link.Hash, &link.DomainID)
+	_, err = schema.FindOwnedLink(t.Context(), store, link.AccountID, link.Hash, &link.DomainID)
 	testkit.WantCode(t, err, schema.CodeNotFound)
 	byID, err := store.LinksByID(t.Context(), link.AccountID, []int64{link.ID})
 	testkit.Must(t, err)
@@ -281,7 +281,7 @@ func wantDeleted(t *testing.T, store schema.LinkStore, link schema.Link, at time
 	testkit.Equal(t, "found links", len(byID)+len(found)+int(total), 0)
 	want := link
 	want.Ordinal, want.UpdatedAt, want.Stopped = -link.Ordinal, at, schema.Deleted
-	got, err := store.Link(t.Context(), link.DomainID, link.Hash)
+	got, err := schema.FindLink(t.Context(), store, link.DomainID, link.Hash)
 	testkit.Must(t, err)
 	testkit.Equal(t, "deleted link", got, want)
 	all, err := store.LinksByHash(t.Context(), []schema.LinkKey{link.Key()})
@@ -353,7 +353,7 @@ func remakesLinks(t *testing.T, store schema.Database) {
 			if ids[again.ID] || again.Ordinal != link.Ordinal+1 {
 				t.Fatalf("made anew with ID %d and ordinal %d after %+v", again.ID, again.Ordinal, link)
 			}
-			got, err := store.OwnedLink(t.Context(), owner.ID, "hash", &domainID)
+			got, err := schema.FindOwnedLink(t.Context(), store, owner.ID, "hash", &domainID)
 			testkit.Must(t, err)
 			got.Host = ""
 			testkit.Equal(t, "link made anew", got, again)
@@ -364,7 +364,7 @@ func remakesLinks(t *testing.T, store schema.Database) {
 		testkit.Must(t, store.SetTakenDown(t.Context(), domainID, "hash", true))
 		testkit.Must(t, store.DeleteLink(t.Context(), link, hour(9)))
 		addLink(t, store, owner.ID, domainID, "hash")
-		got, err := store.Link(t.Context(), domainID, "hash")
+		got, err := schema.FindLink(t.Context(), store, domainID, "hash")
 		testkit.Must(t, err)
 		testkit.Equal(t, "stop of a link that was taken down, deleted and made anew", got.Stopped, schema.TakenDown)
 	}
@@ -407,7 +407,7 @@ func remakesOnce(t *testing.T, store schema.Database) {
 			links[i].URL = fmt.Sprintf("https://example.org/%d", i)
 			return store.CreateLink(t.Context(), &links[i])
 		}), schema.CodeConflict)
-		got, err := store.Link(t.Context(), 0, link.Hash)
+		got, err := schema.FindLink(t.Context(), store, 0, link.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, links[winner])
 		testkit.Equal(t, "account", got.AccountID, owner.ID)

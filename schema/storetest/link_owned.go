@@ -13,7 +13,7 @@ func ownedPrefersDefault(t *testing.T, store schema.Database) {
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	addLink(t, store, owner.ID, domain.ID, "hash") // the older link
 	want := addLink(t, store, owner.ID, 0, "hash")
-	got, err := store.OwnedLink(t.Context(), owner.ID, "hash", nil)
+	got, err := schema.FindOwnedLink(t.Context(), store, owner.ID, "hash", nil)
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", got, want)
 }
@@ -26,7 +26,7 @@ func ownedFallsBackToOldest(t *testing.T, store schema.Database) {
 	want := addLink(t, store, owner.ID, oldest.ID, "hash")
 	addLink(t, store, owner.ID, later.ID, "hash")
 	want.Host = oldest.Host
-	got, err := store.OwnedLink(t.Context(), owner.ID, "hash", nil)
+	got, err := schema.FindOwnedLink(t.Context(), store, owner.ID, "hash", nil)
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", got, want)
 }
@@ -39,14 +39,14 @@ func ownedOnDomain(t *testing.T, store schema.Database) {
 	addLink(t, store, owner.ID, domain.ID, "custom")
 	onDomain.Host = domain.Host
 	for _, want := range []schema.Link{onDefault, onDomain} {
-		got, err := store.OwnedLink(t.Context(), owner.ID, "hash", &want.DomainID)
+		got, err := schema.FindOwnedLink(t.Context(), store, owner.ID, "hash", &want.DomainID)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
 	}
-	_, err := store.OwnedLink(t.Context(), owner.ID, "hash", &empty.ID)
+	_, err := schema.FindOwnedLink(t.Context(), store, owner.ID, "hash", &empty.ID)
 	testkit.WantCode(t, err, schema.CodeNotFound)
 	defaultDomain := int64(0)
-	_, err = store.OwnedLink(t.Context(), owner.ID, "custom", &defaultDomain)
+	_, err = schema.FindOwnedLink(t.Context(), store, owner.ID, "custom", &defaultDomain)
 	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
@@ -56,9 +56,9 @@ func ownedMissesOthers(t *testing.T, store schema.Database) {
 	addLink(t, store, owner.ID, 0, "hash")
 	addLink(t, store, owner.ID, domain.ID, "custom")
 	for hash, domainID := range map[string]int64{"hash": 0, "custom": domain.ID, "none": 0} {
-		_, err := store.OwnedLink(t.Context(), other.ID, hash, nil)
+		_, err := schema.FindOwnedLink(t.Context(), store, other.ID, hash, nil)
 		testkit.WantCode(t, err, schema.CodeNotFound)
-		_, err = store.OwnedLink(t.Context(), other.ID, hash, &domainID)
+		_, err = schema.FindOwnedLink(t.Context(), store, other.ID, hash, &domainID)
 		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 }
@@ -97,7 +97,7 @@ func keepsLinks(t *testing.T, open Open[schema.Database]) {
 	gotDomain, err := store.VerifiedDomain(t.Context(), domain.Host)
 	testkit.Must(t, err)
 	testkit.Equal(t, "domain", gotDomain, domain)
-	gotLink, err := store.Link(t.Context(), domain.ID, "hash")
+	gotLink, err := schema.FindLink(t.Context(), store, domain.ID, "hash")
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", gotLink, link)
 

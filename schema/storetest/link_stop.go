@@ -18,12 +18,12 @@ var linkStopBehaviours = []behaviour[schema.Database]{
 func stops(t *testing.T, store schema.LinkStore, link schema.Link, want schema.Stop) {
 	t.Helper()
 	link.Stopped = want
-	got, err := store.Link(t.Context(), link.DomainID, link.Hash)
+	got, err := schema.FindLink(t.Context(), store, link.DomainID, link.Hash)
 	testkit.Must(t, err)
-	testkit.Equal(t, "Link", got, link)
-	got, err = store.OwnedLink(t.Context(), link.AccountID, link.Hash, &link.DomainID)
+	testkit.Equal(t, "FindLink", got, link)
+	got, err = schema.FindOwnedLink(t.Context(), store, link.AccountID, link.Hash, &link.DomainID)
 	testkit.Must(t, err)
-	testkit.Equal(t, "OwnedLink", got, link)
+	testkit.Equal(t, "FindOwnedLink", got, link)
 	page, _, err := store.Links(t.Context(), link.AccountID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	found, _, err := store.Links(t.Context(), link.AccountID, withWord(link.Hash), 1)
@@ -97,7 +97,7 @@ func lossStops(t *testing.T, store schema.Database) {
 // SetActive switches a link on or off, as its owner does, at the time of the last edit: nothing else of the link changes.
 func SetActive(tb testing.TB, store schema.LinkStore, domainID int64, hash string, active bool) {
 	tb.Helper()
-	link, err := store.Link(tb.Context(), domainID, hash)
+	link, err := schema.FindLink(tb.Context(), store, domainID, hash)
 	testkit.Must(tb, err)
 	testkit.Must(tb, store.UpdateLink(tb.Context(), &link, schema.LinkEdit{Active: &active}, link.UpdatedAt))
 }

@@ -48,7 +48,7 @@ func renamesTags(t *testing.T, store schema.Database) {
 			if want.Tags = strings.Fields(step.tags[i]); len(want.Tags) == 0 {
 				want.Tags = nil
 			}
-			got, err := store.Link(t.Context(), 0, want.Hash)
+			got, err := schema.FindLink(t.Context(), store, 0, want.Hash)
 			testkit.Must(t, err)
 			if had := " " + strings.Join(links[i].Tags, " ") + " "; strings.Contains(had, " "+step.from+" ") {
 				want.UpdatedAt = now
@@ -57,7 +57,7 @@ func renamesTags(t *testing.T, store schema.Database) {
 			links[i] = got
 		}
 	}
-	foreign, err := store.Link(t.Context(), 0, "foreign")
+	foreign, err := schema.FindLink(t.Context(), store, 0, "foreign")
 	testkit.Must(t, err)
 	testkit.Equal(t, "tags of another account", foreign.Tags, []string{"old"})
 }

@@ -16,21 +16,21 @@ const TimedLinks = 100_000
 
 // BenchmarkLinkStores times the reads of links. Links shows whether the first and the last page cost the same.
 func BenchmarkLinkStores(b *testing.B, store schema.Database, accountID int64) {
-	b.Run("Link", func(b *testing.B) {
+	b.Run("FindLink", func(b *testing.B) {
 		var n atomic.Int64
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				if _, err := store.Link(b.Context(), 0, fmt.Sprintf("link-%d", n.Add(7919)%TimedLinks+1)); err != nil {
+				if _, err := schema.FindLink(b.Context(), store, 0, fmt.Sprintf("link-%d", n.Add(7919)%TimedLinks+1)); err != nil {
 					b.Error(err)
 				}
 			}
 		})
 	})
-	b.Run("OwnedLink", func(b *testing.B) {
+	b.Run("FindOwnedLink", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, err := store.OwnedLink(b.Context(), accountID, "link-777", nil)
+			_, err := schema.FindOwnedLink(b.Context(), store, accountID, "link-777", nil)
 			testkit.Must(b, err)
 		}
 	})

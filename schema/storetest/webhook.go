@@ -123,7 +123,7 @@ func deliversChanges(t *testing.T, store schema.Database) {
 	testkit.Must(t, store.CreateLinks(t.Context(), &schema.LinkBatch{AccountID: owner.ID, Links: []schema.Link{
 		{Hash: "two", URL: "https://example.org/", Tags: []string{"axb"}, CreatedAt: epoch},
 		{Hash: "three", URL: "https://example.org/", Tags: []string{"a_b"}, CreatedAt: epoch}}}))
-	three, err := store.Link(t.Context(), 0, "three")
+	three, err := schema.FindLink(t.Context(), store, 0, "three")
 	testkit.Must(t, err)
 	expiry := hour(9)
 	edit := schema.LinkEdit{Title: new("“Ü”\n"), Tags: &[]string{"x", "y"}, ExpiresAt: &expiry, ExpiredURL: new("https://example.org/e"),
