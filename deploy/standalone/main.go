@@ -6,8 +6,8 @@
 //
 // The edge's shipper sends each lane of the spool to a count.Writer, with one batch in flight. The writer counts the batches of several
 // lanes and the marks of these lanes in one transaction of clicks.db, which SQLite syncs at its commit (synchronous=FULL): a sync
-// covers all lanes that have waited. The more clicks a transaction has, the later the next one begins: after 50 ms with few clicks, after
-// 0.7 s at most. So there are at most twenty per second, and much traffic changes each row less often.
+// covers all lanes that have waited. The more clicks a transaction has, the later the next one begins: after 0.1 s with few clicks, after
+// 0.7 s at most. So there are at most ten per second, and much traffic changes each row less often.
 //
 // Only after the commit the shipper releases what the transaction has counted. So at any instant, also after kill -9 or a power
 // failure, each click is in the spool or counted, and the mark says which of those in the spool are counted. A click is counted if and
@@ -16,7 +16,7 @@
 // # Changes of links
 //
 // A change of a link enters the outbox of links.db in its transaction. Before a change of the API is answered, the edge reads it there
-// and drops what it has cached; changes of commands, which are other processes, it reads within 250 ms. An edge on one machine begins
+// and drops what it has cached; changes of commands, which are other processes, it reads within a second. An edge on one machine begins
 // with an empty cache: what it serves after kill -9 is what the store says.
 package main
 
