@@ -34,7 +34,7 @@ var order = []string{
 	"Several machines/With engines",
 	"From one machine to several",
 	"An edge that is gone",
-	"Alerts",
+	"Set up alerts",
 	"Upgrade and go back",
 }
 
@@ -199,7 +199,7 @@ func (e *engineNames) blocks(t *testing.T, all []block) (ordered []block) {
 			last.text += "counted move\n"
 			found = slices.Insert(found, 2, start)
 			moved = true
-		case "Alerts":
+		case "Set up alerts":
 			first.text = strings.ReplaceAll(first.text, "15s", "1s")
 		case "Upgrade and go back":
 			first.text = signBuilt + first.text
