@@ -92,17 +92,6 @@ func TestWriter(t *testing.T) {
 		lanes.Wait()
 		wantTotal(t, store, 300)
 	})
-	t.Run("notes a gap", func(t *testing.T) {
-		t.Parallel()
-		store, w := open(t)
-		testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 1, 3)))
-		testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 6, 7)))
-		wantTotal(t, store, 5)
-		gaps, err := store.LaneGaps(t.Context(), lane(1))
-		testkit.Must(t, err)
-		testkit.Equal(t, "gaps", len(gaps), 1)
-		testkit.Equal(t, "gap", gaps[0].SeqRange, schema.SeqRange{First: 4, Last: 5})
-	})
 	t.Run("refuses what is not a click, and counts the lanes beside it", func(t *testing.T) {
 		t.Parallel()
 		store, w := open(t)

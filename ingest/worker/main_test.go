@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -29,9 +28,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if brokers := os.Getenv(envBrokers); brokers != "" {
-		os.Exit(countUntilKilled(brokers, os.Getenv(envStore)))
-	}
 	goleak.VerifyTestMain(engines.Of(m))
 }
 
@@ -104,13 +100,8 @@ type running struct {
 }
 
 func start(t testing.TB, cfg worker.Config, client *stream.Client, store schema.ClickStore) *running {
-	return startWith(t, nil, cfg, client, store)
-}
-
-func startWith(t testing.TB, countries *enrich.Countries, cfg worker.Config, client *stream.Client,
-	store schema.ClickStore) *running {
 	r := &running{t: t, set: metrics.NewSet(), log: new(testkit.Buffer)}
-	r.Worker = worker.New(cfg, client, store, countries, r.log.Logger(), r.set)
+	r.Worker = worker.New(cfg, client, store, nil, r.log.Logger(), r.set)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()

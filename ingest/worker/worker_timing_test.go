@@ -54,7 +54,7 @@ func (discardStore) InsertClicks(_ context.Context, batch *schema.ClickBatch) er
 func newBenchPartition(tb testing.TB, clicks int) *worker.Partition {
 	tb.Helper()
 	cfg := worker.DefaultConfig()
-	cfg.MaxBatch, cfg.MaxWait = clicks, time.Hour
+	cfg.MaxBatch, cfg.MaxWait, cfg.Pause = clicks, time.Hour, 0 // endlessTopic has the next records at once
 	topic := &endlessTopic{bodies: visitorClicks(4096)}
 	return worker.NewPartition(0, cfg, topic, discardStore{}, openCountries(tb), slog.New(slog.DiscardHandler))
 }
