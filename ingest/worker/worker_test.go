@@ -255,27 +255,6 @@ func TestBatchLimits(t *testing.T) {
 			awaitTotal(t, store, min(produced, counted+10))
 		}
 	})
-	t.Run("a click waits at most MaxWait for others", func(t *testing.T) {
-		t.Parallel()
-		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
-		cfg := quick()
-		cfg.MaxWait = 200 * time.Millisecond
-		w := start(t, cfg, client, store)
-		w.awaitReady()
-		clicks := encoded(lane(1), 1, 100)
-		began := time.Now()
-		for i, c := range clicks { // one per 20 ms
-			produce(t, client, 0, c)
-			stream.Sleep(t.Context(), time.Until(began.Add(time.Duration(i+1)*20*time.Millisecond)))
-			if late := int64(i) - 75; total(t, store) < late { // 1.5 s of slack
-				t.Fatalf("click %d is not counted after %v", late, cfg.MaxWait+1300*time.Millisecond)
-			}
-		}
-		awaitTotal(t, store, 100)
-		if batches := len(store.batchSizes()); batches > 30 {
-			t.Errorf("got %d batches in 2 s, want about 10", batches)
-		}
-	})
 }
 
 func TestConfig(t *testing.T) {
