@@ -13,6 +13,7 @@ import (
 	"linkstream/edge/certificate"
 	"linkstream/schema"
 	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -158,36 +159,28 @@ func TestTickets(t *testing.T) {
 	})
 }
 
-// away is a store that can be out of reach.
-type away struct {
-	schema.CertificateStore
-	is bool
-}
-
 var errAway = errors.New("the store is away")
-
-func (a *away) CertificateFile(ctx context.Context, key string) (schema.CertificateFile, error) {
-	if a.is {
-		return schema.CertificateFile{}, errAway
-	}
-	return a.CertificateStore.CertificateFile(ctx, key)
-}
 
 func TestTicketsWithoutStore(t *testing.T) {
 	t.Parallel()
-	store := &away{sqlitetest.New(t), true}
-	f := newFleet(t, store)
+	away := true
+	f := newFleet(t, storetest.FaultyDatabase{Database: sqlitetest.New(t), Fault: func(context.Context, string) error {
+		if away {
+			return errAway
+		}
+		return nil
+	}})
 	a, v := f.edge(t, secret), f.visitor(0)
 	if err := a.Update(t.Context(), began); !errors.Is(err, errAway) {
 		t.Errorf("the error is %v", err)
 	}
 	testkit.Equal(t, "in use without a key of the store", a.Since(began), time.Time{})
 	testkit.Equal(t, "resumed", v.visits(t, a) || !v.visits(t, a), false) // by Go's own key
-	store.is = false
+	away = false
 	update(t, began, a)
 	v = f.visitor(0)
 	v.visits(t, a)
-	store.is = true
+	away = true
 	for age := time.Duration(0); age < certificate.TicketLife; age += time.Hour {
 		now := began.Add(age)
 		if a.Update(t.Context(), now) == nil {
@@ -200,7 +193,7 @@ func TestTicketsWithoutStore(t *testing.T) {
 	}
 	_ = a.Update(t.Context(), began.Add(certificate.TicketLife))
 	testkit.Equal(t, "resumed after its life", v.visits(t, a), false)
-	store.is = false
+	away = false
 	now, b := began.Add(certificate.TicketLife+time.Hour), f.edge(t, secret)
 	update(t, now, a, b)
 	v = f.visitor(0)
@@ -208,15 +201,9 @@ func TestTicketsWithoutStore(t *testing.T) {
 	testkit.Equal(t, "resumed by another edge once the store is back", v.visits(t, b), true)
 }
 
-// nowhere is a store that is always away. It has no descriptors, so that time can pass at once.
-type nowhere struct{ schema.CertificateStore }
-
-func (nowhere) CertificateFile(context.Context, string) (schema.CertificateFile, error) {
-	return schema.CertificateFile{}, errAway
-}
-
 func TestTicketsComplainOnce(t *testing.T) {
-	f := newFleet(t, nowhere{})
+	// The store is always away. It has no descriptors, so that time can pass at once.
+	f := newFleet(t, storetest.FaultyDatabase{Fault: func(context.Context, string) error { return errAway }})
 	synctest.Test(t, func(t *testing.T) {
 		a := f.edge(t, secret)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -19,8 +19,8 @@ import (
 	"linkstream/edge/spool"
 	"linkstream/schema"
 	"linkstream/schema/filelock"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -76,13 +76,10 @@ func (e edge) restart(t *testing.T) *edge {
 
 // links is a link store whose look-ups call a hook first.
 type links struct {
-	*store
+	storetest.FaultyDatabase
 	hook     atomic.Pointer[func() error]
 	overflow atomic.Bool // too many changes wait to be read
 }
-
-// store renames sqlite.Store, so that it can be embedded beside a method Store.
-type store = sqlite.Store
 
 func openLinks(t *testing.T) *links {
 	t.Helper()
@@ -91,39 +88,26 @@ func openLinks(t *testing.T) *links {
 	testkit.Must(t, db.CreateAccount(t.Context(), &account))
 	link := schema.Link{AccountID: account.ID, Hash: "abc", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
 	testkit.Must(t, db.CreateLink(t.Context(), &link))
-	return &links{store: db}
+	l := new(links)
+	l.Database = db
+	l.Fault = storetest.FaultOf(func(context.Context) error {
+		if hook := l.hook.Load(); hook != nil {
+			return (*hook)()
+		}
+		return nil
+	}, "LinksByHash", "Destinations")
+	return l
 }
 
 // before makes every look-up call hook first, and fail with its error.
 func (l *links) before(hook func() error) { l.hook.Store(&hook) }
 
-func (l *links) begin() error {
-	if hook := l.hook.Load(); hook != nil {
-		return (*hook)()
-	}
-	return nil
-}
-
-func (l *links) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
-	if err := l.begin(); err != nil {
-		return nil, err
-	}
-	return l.store.LinksByHash(ctx, keys)
-}
-
 func (l *links) PendingChanges(ctx context.Context, after int64) (schema.Pending, error) {
-	pending, err := l.store.PendingChanges(ctx, after)
+	pending, err := l.FaultyDatabase.PendingChanges(ctx, after)
 	if l.overflow.Load() {
 		pending.Changes, pending.Missed = nil, true
 	}
 	return pending, err
-}
-
-func (l *links) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
-	if err := l.begin(); err != nil {
-		return nil, err
-	}
-	return l.store.Destinations(ctx, keys)
 }
 
 // get requests a path on a connection of its own, and returns the status and the body.

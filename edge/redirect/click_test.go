@@ -124,12 +124,8 @@ func TestClickNetwork(t *testing.T) {
 		}{
 			{"the /24 of an IPv4 address", "127.0.0.1", []string{xff, "203.0.113.77"}, "\xcb\x00\x71"},
 			{"the /48 of an IPv6 address", "127.0.0.0/8", []string{xff, "2001:db8:1:2::3"}, "\x20\x01\x0d\xb8\x00\x01"},
-			{"the /24 of an IPv4-mapped address", "127.0.0.0/8", []string{xff, "::ffff:203.0.113.77"}, "\xcb\x00\x71"},
-			{"the last address that is not a proxy", "127.0.0.1, 10.0.0.0/8",
-				[]string{xff, "198.51.100.1, 203.0.113.7", xff, "10.1.1.1,10.2.2.2"}, "\xcb\x00\x71"},
 			{"none if the header is invalid", "127.0.0.1", []string{xff, "203.0.113.77, unknown"}, ""},
 			{"the peer if it is not a trusted proxy", "192.0.2.1", []string{xff, "203.0.113.77"}, "\x7f\x00\x00"},
-			{"the proxy if there is no header", "127.0.0.1", nil, "\x7f\x00\x00"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				if got := network(t, c.proxies, c.fields...); string(got) != c.network {
@@ -140,20 +136,22 @@ func TestClickNetwork(t *testing.T) {
 	})
 }
 
+// Where memory has no room for a click, a goroutine finds some, or drops the click and says so.
 func TestRedirectWithFullSpool(t *testing.T) {
-	e := newEdge(t, func(e *edge) {
-		e.spoolCfg.Lanes, e.spoolCfg.SegmentBytes, e.spoolCfg.MaxBytes = 1, 4<<10, 16<<10
-	})
-	e.link(t, 0, "abc", "https://example.com/")
-	answered := 0
-	for e.spool.Dropped() < 10 {
-		ctx := request("http://sho.rt/abc", nil)
-		if e.handler.Serve(ctx); ctx.Response.StatusCode() != 302 {
-			t.Fatalf("redirect %d: status %d", answered, ctx.Response.StatusCode())
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, func(e *edge) {
+			e.spoolCfg.Lanes, e.spoolCfg.SegmentBytes, e.spoolCfg.MaxBytes = 1, 4<<10, 16<<10
+		})
+		e.link(t, 0, "abc", "https://example.com/")
+		addr := e.serve(t, loops)
+		answered := 0
+		for e.spool.Dropped() < 10 {
+			if resp, _ := send(t, addr, "GET", "http://sho.rt/abc"); resp.StatusCode != 302 {
+				t.Fatalf("redirect %d: status %d", answered, resp.StatusCode)
+			}
+			answered++
 		}
-		answered++
-	}
-	if n := len(e.clicks(t)); n+10 != answered {
-		t.Errorf("%d clicks in the spool and 10 dropped, of %d", n, answered)
-	}
+		testkit.Equal(t, "clicks in the spool and dropped", len(e.clicks(t))+10, answered)
+		testkit.Equal(t, "redirects counted", e.metric(t, `linkstream_edge_answers_total{status="302"}`), answered)
+	})
 }

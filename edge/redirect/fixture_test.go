@@ -25,8 +25,8 @@ import (
 	"linkstream/edge/visitorhash"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -69,10 +69,9 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	}
 	testkit.Must(t, e.conns.Validate())
 	log := e.log.Logger()
-	links := sqlitetest.New(t)
-	e.store = &faultyStore{sqliteLinks: links}
+	e.store = newFaultyStore(t)
 	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
-	testkit.Must(t, links.CreateAccount(t.Context(), &account))
+	testkit.Must(t, e.store.CreateAccount(t.Context(), &account))
 	e.accountID = account.ID
 	var err error
 	e.spool, err = spool.Open(e.spoolCfg, log)
@@ -201,20 +200,23 @@ func (e *edge) clicks(t testing.TB) []schema.Click {
 	return clicks
 }
 
-// sqliteLinks renames sqlite.Store, so that it can be embedded beside a method Store.
-type sqliteLinks = sqlite.Store
-
-// faultyStore is a link store that fails on command.
+// faultyStore is a link store whose look-ups fail on command.
 type faultyStore struct {
-	*sqliteLinks
+	storetest.FaultyDatabase
 	fault atomic.Pointer[func() error]
+}
+
+func newFaultyStore(t testing.TB) *faultyStore {
+	s := new(faultyStore)
+	s.Database = sqlitetest.New(t)
+	s.Fault = storetest.FaultOf(func(context.Context) error { return s.begin() }, "Destinations", "LinksByHash", "VerifiedDomain", "AppLinks")
+	return s
 }
 
 // inject makes every look-up call fault, and fail with its error. Nil makes the store work again.
 func (s *faultyStore) inject(fault func() error) {
 	if fault == nil {
-		s.fault.Store(nil)
-		return
+		fault = func() error { return nil }
 	}
 	s.fault.Store(&fault)
 }
@@ -226,32 +228,11 @@ func (s *faultyStore) begin() error {
 	return nil
 }
 
-func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
-	if err := s.begin(); err != nil {
-		return nil, err
-	}
-	return s.sqliteLinks.Destinations(ctx, keys)
-}
-
-func (s *faultyStore) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
-	if err := s.begin(); err != nil {
-		return nil, err
-	}
-	return s.sqliteLinks.LinksByHash(ctx, keys)
-}
-
 func (s *faultyStore) TakeLease(ctx context.Context, holder schema.Incarnation, lease schema.LimitLease) (schema.LimitLease, error) {
 	if err := s.begin(); err != nil {
 		return lease, err
 	}
-	return s.sqliteLinks.TakeLease(ctx, holder, lease)
-}
-
-func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
-	if err := s.begin(); err != nil {
-		return schema.Domain{}, err
-	}
-	return s.sqliteLinks.VerifiedDomain(ctx, host)
+	return s.FaultyDatabase.TakeLease(ctx, holder, lease)
 }
 
 // request returns a request as fasthttp passes it to a handler. fields are names and values of header fields.
@@ -264,11 +245,4 @@ func request(url string, peer net.Addr, fields ...string) *fasthttp.RequestCtx {
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init(&req, peer, nil)
 	return ctx
-}
-
-func (s *faultyStore) AppLinks(ctx context.Context, domainID int64) (schema.AppLinks, error) {
-	if err := s.begin(); err != nil {
-		return schema.AppLinks{}, err
-	}
-	return s.sqliteLinks.AppLinks(ctx, domainID)
 }

@@ -49,14 +49,17 @@ func twoEdges(t testing.TB, change func(*edge)) (goroutines, loops *edge, addrs 
 		e.link(t, 0, "abc", "https://example.com/")
 		e.link(t, 0, "off", "https://example.com/")
 		storetest.SetActive(t, e.store, 0, "off", false)
+		e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: time.Now()})
 		e.create(t, schema.Link{Hash: "forward", URL: "https://example.com/?own=1", ForwardQuery: true})
+		deleted := e.create(t, schema.Link{Hash: "deleted", URL: "https://example.com/"})
+		testkit.Must(t, e.store.DeleteLink(t.Context(), deleted, time.Now()))
 		e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
 		addrs[i] = e.serve(t, i)
 	}
 	return goroutines, loops, addrs
 }
 
-// Event loops give the same answers and record the same clicks as goroutines do.
+// Event loops give the same answers and record the same clicks as goroutines do, from memory.
 func TestLoopsAnswerAsGoroutinesDo(t *testing.T) {
 	const fields = "User-Agent: Browser/1.0\r\nReferer: https://from.example/\u00fc\r\nAccept-Language: de-AT, en\r\nConnection: close\r\n\r\n"
 	goroutines, loops, addrs := twoEdges(t, func(e *edge) { e.cfg.PublicHealth = true })
@@ -84,15 +87,25 @@ func TestLoopsAnswerAsGoroutinesDo(t *testing.T) {
 		{"a link that does not forward queries", "/abc?a=b", "sho.rt", fields, repeats},
 		{"the health with a query", "/healthz?a=b", "sho.rt", fields, 0},
 		{"an inactive link", "/off", "sho.rt", fields, 0},
+		{"an expired link", "/expired", "sho.rt", fields, 0},
+		{"a deleted link", "/deleted", "sho.rt", fields, 0},
 		{"an unknown link", "/unknown", "sho.rt", fields, 0},
 		{"what cannot be a link", "/abcdefghijklmnopqrstuvwxyz", "sho.rt", fields, 0},
 		{"the health", "/healthz", "sho.rt", fields, 0},
 		{"the front page", "/", "sho.rt", fields, 0},
+		{"robots.txt", "/robots.txt", "sho.rt", fields, 0},
+		{"favicon.ico", "/favicon.ico", "sho.rt", fields, 0},
 		{"the page about a link", "/abc+", "sho.rt", fields, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\n%s", c.path, c.host, c.fields)
-			testkit.Equal(t, "clicks", sameVisits(t, goroutines, loops, addrs, request), c.clicks)
+			request := fmt.Sprintf(" %s HTTP/1.1\r\nHost: %s\r\n%s", c.path, c.host, c.fields)
+			testkit.Equal(t, "clicks", sameVisits(t, goroutines, loops, addrs, "GET"+request), c.clicks)
+			testkit.Equal(t, "clicks of HEAD", sameVisits(t, goroutines, loops, addrs, "HEAD"+request), 0)
+			before := loops.metric(t, handedOver)
+			say(t, addrs[1], "HEAD"+request)
+			if handed := loops.metric(t, handedOver) > before; handed != (c.path == "/abc+") { // which reads the store
+				t.Errorf("handed over: %t", handed)
+			}
 		})
 	}
 }
@@ -104,21 +117,6 @@ func TestVisitorBehindProxies(t *testing.T) {
 		request := "GET /abc HTTP/1.1\r\nHost: sho.rt\r\n" + forwarded + "\r\n"
 		testkit.Equal(t, "clicks", sameVisits(t, goroutines, loops, addrs, request), repeats)
 	}
-}
-
-// A link that changes leads elsewhere at once.
-func TestVisitorOfAChangedLink(t *testing.T) {
-	e := newEdge(t, nil)
-	e.link(t, 0, "abc", "https://example.com/")
-	addr := e.serve(t, 1)
-	const request = "GET /abc HTTP/1.1\r\nHost: sho.rt\r\n\r\n"
-	e.visits(t, addr, request)
-	storetest.SetActive(t, e.store, 0, "abc", false)
-	e.resolver.Drop(schema.Change{Hash: "abc"})
-	if answer := say(t, addr, request); !strings.HasPrefix(answer, "HTTP/1.1 410 ") {
-		t.Errorf("answered %q", answer)
-	}
-	testkit.Equal(t, "clicks", len(e.clicks(t)), 0)
 }
 
 // FuzzVisitor checks that event loops answer and record every request as goroutines do.

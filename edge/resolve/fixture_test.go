@@ -19,7 +19,6 @@ import (
 
 	"linkstream/edge/resolve"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -47,10 +46,9 @@ func newEnv(t testing.TB, change func(*resolve.Config)) *env {
 		change(&e.cfg)
 	}
 	testkit.Must(t, e.cfg.Validate())
-	links := sqlitetest.New(t)
-	e.store = &faultyStore{sqliteLinks: links}
+	e.store = newFaultyStore(t)
 	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
-	testkit.Must(t, links.CreateAccount(t.Context(), &account))
+	testkit.Must(t, e.store.CreateAccount(t.Context(), &account))
 	e.accountID = account.ID
 	var err error
 	e.resolver, err = resolve.New(e.cfg, e.store, e.store, e.metrics, e.log.Logger())
@@ -82,7 +80,7 @@ func (e *env) domain(t testing.TB, host string, verified bool) int64 {
 // setActive activates or deactivates a link without a Drop.
 func (e *env) setActive(t testing.TB, hash string, active bool) {
 	t.Helper()
-	storetest.SetActive(t, e.store.sqliteLinks, 0, hash, active)
+	storetest.SetActive(t, e.store.Database, 0, hash, active)
 }
 
 // resolve returns the link's location at the time now, or "" and the error's code.
@@ -156,18 +154,23 @@ func heapBytes() (size int64) {
 	}
 }
 
-// sqliteLinks renames sqlite.Store, so that it can be embedded beside a method Store.
-type sqliteLinks = sqlite.Store
-
 // faultyStore is a link store that counts look-ups and fails on command.
 type faultyStore struct {
-	*sqliteLinks
+	storetest.FaultyDatabase // its Database does not count
+
 	fault    atomic.Pointer[func(context.Context) error]
-	answered atomic.Bool  // Link reads the store before the fault, not after it
+	answered atomic.Bool  // Destinations reads the store before the fault, not after it
 	endless  atomic.Bool  // there is a link to endlessURL at every hash
 	lookups  atomic.Int64 // of hosts and of links, however many in a query
 	running  atomic.Int64
 	queries  atomic.Int64 // for links
+}
+
+func newFaultyStore(t testing.TB) *faultyStore {
+	s := new(faultyStore)
+	s.Database = sqlitetest.New(t)
+	s.Fault = storetest.FaultOf(func(ctx context.Context) error { return s.begin(ctx) }, "LinksByHash", "VerifiedDomain")
+	return s
 }
 
 // inject makes every look-up call fault, and fail with its error. Nil makes the store work again.
@@ -196,17 +199,10 @@ func (s *faultyStore) begin(ctx context.Context, keys ...schema.LinkKey) error {
 	return nil
 }
 
-func (s *faultyStore) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
-	if err := s.begin(ctx, keys...); err != nil {
-		return nil, err
-	}
-	return s.sqliteLinks.LinksByHash(ctx, keys)
-}
-
 func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
 	s.queries.Add(1)
 	if s.answered.Load() {
-		found, err := s.sqliteLinks.Destinations(ctx, keys)
+		found, err := s.Database.Destinations(ctx, keys)
 		return found, errors.Join(err, s.begin(ctx, keys...))
 	}
 	err := s.begin(ctx, keys...)
@@ -217,19 +213,12 @@ func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) (
 	case err != nil:
 		return nil, err
 	case !s.endless.Load():
-		return s.sqliteLinks.Destinations(ctx, keys)
+		return s.Database.Destinations(ctx, keys)
 	}
 	for i := range keys {
 		found[i] = schema.Destination{LinkID: 1, AccountID: 1, URL: endlessURL, Active: true}
 	}
 	return found, nil
-}
-
-func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
-	if err := s.begin(ctx); err != nil {
-		return schema.Domain{}, err
-	}
-	return s.sqliteLinks.VerifiedDomain(ctx, host)
 }
 
 // heldPrefix is that of hashes for which the store does not answer.

@@ -66,31 +66,6 @@ func TestResolveHostOfBaseURL(t *testing.T) {
 
 func TestResolveCache(t *testing.T) {
 	start := time.Now()
-	t.Run("a link is looked up once", func(t *testing.T) {
-		e := newEnv(t, nil)
-		e.link(t, 0, "abc", "https://example.com/")
-		for range 3 {
-			e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
-		}
-		e.wantLookups(t, 1)
-	})
-	t.Run("a host is looked up once", func(t *testing.T) {
-		e := newEnv(t, nil)
-		e.link(t, e.domain(t, "go.example.com", true), "abc", "https://example.com/")
-		for range 3 {
-			e.want(t, "go.example.com", "abc", start, "https://example.com/", "")
-		}
-		e.wantLookups(t, 2)
-	})
-	t.Run("hashes are case-sensitive", func(t *testing.T) {
-		e := newEnv(t, nil)
-		e.link(t, 0, "AbC", "https://example.com/1")
-		e.link(t, 0, "abc", "https://example.com/2")
-		e.want(t, "sho.rt", "AbC", start, "https://example.com/1", "")
-		e.want(t, "sho.rt", "abc", start, "https://example.com/2", "")
-		e.link(t, 0, "AbCdefg", "https://example.com/3")
-		e.want(t, "sho.rt", "ABCdefg", start, "", schema.CodeNotFound)
-	})
 	t.Run("an unannounced change shows after CacheTTL", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")

@@ -53,13 +53,23 @@ func BenchmarkCachedLink(b *testing.B) {
 	}
 }
 
-// BenchmarkResolve measures the look-up of a cached link.
-func BenchmarkResolve(b *testing.B) {
+// newResolver returns a resolver of a store that knows look-ups only.
+func newResolver(tb testing.TB, store interface {
+	schema.LinkStore
+	schema.DomainStore
+}) *resolve.Resolver {
+	tb.Helper()
 	cfg := resolve.DefaultConfig()
 	cfg.URL = schema.MustParseBaseURL("http://sho.rt")
-	r, err := resolve.New(cfg, endlessLinks{}, endlessLinks{}, metrics.NewSet(), slog.New(slog.DiscardHandler))
-	testkit.Must(b, err)
-	defer r.Close()
+	r, err := resolve.New(cfg, store, store, metrics.NewSet(), slog.New(slog.DiscardHandler))
+	testkit.Must(tb, err)
+	tb.Cleanup(r.Close)
+	return r
+}
+
+// BenchmarkResolve measures the look-up of a cached link.
+func BenchmarkResolve(b *testing.B) {
+	r := newResolver(b, endlessLinks{})
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		host, hash, now := []byte("sho.rt"), []byte("abcdefg"), time.Now()
@@ -74,11 +84,7 @@ func BenchmarkResolve(b *testing.B) {
 
 // BenchmarkResolveMany measures the look-up of ten thousand cached links in turn.
 func BenchmarkResolveMany(b *testing.B) {
-	cfg := resolve.DefaultConfig()
-	cfg.URL = schema.MustParseBaseURL("http://sho.rt")
-	r, err := resolve.New(cfg, endlessLinks{}, endlessLinks{}, metrics.NewSet(), slog.New(slog.DiscardHandler))
-	testkit.Must(b, err)
-	defer r.Close()
+	r := newResolver(b, endlessLinks{})
 	const links = 10_000
 	host, now := []byte("sho.rt"), time.Now()
 	hashes := make([][]byte, links)
@@ -96,11 +102,7 @@ func BenchmarkResolveMany(b *testing.B) {
 
 // BenchmarkMiss measures the look-up of links that are not cached, in a store that costs nothing, by 64 requests at a time.
 func BenchmarkMiss(b *testing.B) {
-	cfg := resolve.DefaultConfig()
-	cfg.URL = schema.MustParseBaseURL("http://sho.rt")
-	r, err := resolve.New(cfg, endlessLinks{}, endlessLinks{}, metrics.NewSet(), slog.New(slog.DiscardHandler))
-	testkit.Must(b, err)
-	defer r.Close()
+	r := newResolver(b, endlessLinks{})
 	b.ReportAllocs()
 	b.SetParallelism(32)
 	var n atomic.Int64

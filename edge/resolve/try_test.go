@@ -2,19 +2,14 @@ package resolve_test
 
 import (
 	"context"
-	"log/slog"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"linkstream/edge/resolve"
 	"linkstream/schema"
-	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -114,44 +109,6 @@ func TestTryResolve(t *testing.T) {
 		e.wantCached(t, "no host", "abc", now, "", schema.CodeNotFound)
 		e.wantLookups(t, 5)
 	})
-	t.Run("answers as Resolve does", func(t *testing.T) {
-		e, other := newEnv(t, nil), newEnv(t, nil)
-		for _, e := range []*env{e, other} {
-			storetest.SetActive(t, e.store.sqliteLinks, 0, "abc", false)
-		}
-		for _, host := range []string{"sho.rt", "SHO.rt", "sho.rt.:80", "127.0.0.1", "[::1]", "go.example.com", "x..y", ""} {
-			for _, hash := range []string{"abc", "own", "none", "", "a/b"} {
-				location, code := e.resolve(host, hash, now)
-				other.try(nobody, host, hash, now).want(t, location, code)
-			}
-		}
-	})
-	t.Run("shares look-ups with all who wait, with and without a goroutine", func(t *testing.T) {
-		e := newEnv(t, nil)
-		fault, release := held()
-		e.store.inject(fault)
-		first := e.begin(t, nobody, "abc", now)
-		var others sync.WaitGroup
-		others.Go(func() { e.want(t, "sho.rt", "abc", now, there, "") })
-		second := e.begin(t, nobody, "abc", now)
-		testkit.Eventually(t, "3 misses", func() bool { return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == 3 })
-		release()
-		others.Wait()
-		first.want(t, there, "")
-		second.want(t, there, "")
-		e.wantLookups(t, 1)
-	})
-	t.Run("counts unknown links against the client's quota", func(t *testing.T) {
-		e := newEnv(t, nil)
-		client := netip.MustParseAddr("192.0.2.1")
-		for i := range e.cfg.MaxUnknownRate*10 + 1 { // ten seconds of it
-			r := e.try(client, "sho.rt", schema.NewHash(), now)
-			r.wait(t)
-			if refused := r.err == resolve.ErrTooMany; refused != (i >= e.cfg.MaxUnknownRate*10) {
-				t.Fatalf("look-up %d: error %v", i, r.err)
-			}
-		}
-	})
 	t.Run("fails with the store, each look-up in its own time", func(t *testing.T) {
 		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = 100 * time.Millisecond })
 		e.store.inject(down)
@@ -167,16 +124,6 @@ func TestTryResolve(t *testing.T) {
 			return e.metric(t, "linkstream_edge_lookup_failures_total") == 11
 		})
 		close(released)
-	})
-	t.Run("ends when the resolver is closed", func(t *testing.T) {
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
-		e.store.inject(hang)
-		r := e.begin(t, nobody, "abc", now)
-		testkit.Eventually(t, "the look-up is under way", func() bool { return e.store.running.Load() == 1 })
-		e.resolver.Close()
-		r.want(t, "", schema.CodeUnavailable)
-		e.begin(t, nobody, "abc", now).want(t, "", schema.CodeUnavailable)
-		testkit.Equal(t, "log", e.log.String(), "")
 	})
 	t.Run("counts each answer once", func(t *testing.T) {
 		e := newEnv(t, nil)
@@ -195,61 +142,6 @@ func TestTryResolve(t *testing.T) {
 	})
 }
 
-// A link that is not fresh is looked up again.
-func TestTryResolveAgain(t *testing.T) {
-	start, nobody := time.Now(), netip.Addr{}
-	const there = "https://example.com/"
-	stale := start.Add(time.Minute)
-	newEnv := func(t *testing.T) *env {
-		e := newEnv(t, nil)
-		e.link(t, 0, "abc", there)
-		e.want(t, "sho.rt", "abc", start, there, "")
-		return e
-	}
-	t.Run("by one request, while others get what is cached", func(t *testing.T) {
-		e := newEnv(t)
-		fault, release := held()
-		e.store.inject(fault)
-		r := e.begin(t, nobody, "abc", stale)
-		e.wantCached(t, "sho.rt", "abc", stale, there, "")
-		release()
-		r.want(t, there, "")
-		e.wantCached(t, "sho.rt", "abc", stale.Add(time.Second), there, "")
-		e.wantLookups(t, 2)
-	})
-	t.Run("by all requests after a Drop, which share the look-up and see the change", func(t *testing.T) {
-		e := newEnv(t)
-		e.change(t, "abc", false)
-		fault, release := held()
-		e.store.inject(fault)
-		first, second := e.begin(t, nobody, "abc", start), e.begin(t, nobody, "abc", start)
-		release()
-		first.want(t, "", "")
-		second.want(t, "", "")
-		e.wantLookups(t, 2)
-	})
-	t.Run("and what is cached answers if the store is down", func(t *testing.T) {
-		for name, drop := range map[string]bool{"stale": false, "dropped": true} {
-			e := newEnv(t)
-			if drop {
-				e.resolver.Drop(schema.Change{Hash: "abc"})
-			}
-			e.store.inject(down)
-			e.begin(t, nobody, "abc", stale).want(t, there, "")
-			e.wantCached(t, "sho.rt", "abc", stale, there, "")
-			e.begin(t, nobody, "abc", stale.Add(e.cfg.LookupTimeout+2*time.Second)).want(t, there, "")
-			e.wantLookups(t, 3)
-			testkit.Equal(t, name+": stale answers", e.metric(t, `linkstream_edge_cache_stale_total{cache="links"}`), 3)
-		}
-	})
-	t.Run("and is not found if it is gone", func(t *testing.T) {
-		e := newEnv(t)
-		e.store.inject(func(context.Context) error { return schema.Errorf(schema.CodeNotFound, "no such link") })
-		e.begin(t, nobody, "abc", stale).want(t, "", schema.CodeNotFound)
-		e.wantCached(t, "sho.rt", "abc", stale, "", schema.CodeNotFound)
-	})
-}
-
 // slowLinks is a store that has a link at every hash, and takes 10 ms to find any number of them.
 type slowLinks struct {
 	endlessLinks
@@ -262,23 +154,11 @@ func (s slowLinks) Destinations(ctx context.Context, keys []schema.LinkKey) ([]s
 	return s.endlessLinks.Destinations(ctx, keys)
 }
 
-// newSlow returns a resolver of slowLinks.
-func newSlow(t testing.TB) (*resolve.Resolver, slowLinks) {
-	t.Helper()
-	cfg := resolve.DefaultConfig()
-	cfg.URL = schema.MustParseBaseURL("https://sho.rt")
-	store := slowLinks{queries: new(atomic.Int64)}
-	r, err := resolve.New(cfg, store, store, metrics.NewSet(), slog.New(slog.DiscardHandler))
-	testkit.Must(t, err)
-	return r, store
-}
-
 // Look-ups that begin during a query share the next one, which begins soon.
 func TestLookupsGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, store := newSlow(t)
-		defer r.Close()
-		e := &env{resolver: r}
+		store := slowLinks{queries: new(atomic.Int64)}
+		e := &env{resolver: newResolver(t, store)}
 		var waiting []*tried
 		begin := func(lookups int, wantQueries int64) {
 			t.Helper()
