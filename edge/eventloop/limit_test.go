@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"linkstream/edge/eventloop"
 	"linkstream/schema/testkit"
 )
 
@@ -95,67 +94,6 @@ func (s *site) dialFrom(t testing.TB, addr string) net.Conn {
 	t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(testkit.Patience))
 	return conn
-}
-
-// madeUp is a listener whose clients have the addresses that a test makes up.
-type madeUp struct {
-	net.Listener
-	conns chan net.Conn
-	close sync.Once
-}
-
-type from struct {
-	net.Conn
-	addr net.Addr
-}
-
-func (f from) RemoteAddr() net.Addr { return f.addr }
-
-func (m *madeUp) Accept() (net.Conn, error) {
-	conn, ok := <-m.conns
-	if !ok {
-		return nil, io.EOF
-	}
-	return conn, nil
-}
-func (m *madeUp) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
-func (m *madeUp) Close() error   { m.close.Do(func() { close(m.conns) }); return nil }
-
-func TestAddressIsOneOfIPv4OrHalfOfIPv6(t *testing.T) {
-	for _, c := range []struct {
-		first, second string
-		same          bool
-	}{
-		{"192.0.2.1", "192.0.2.1", true},
-		{"192.0.2.1", "192.0.2.2", false},
-		{"192.0.2.1", "::ffff:192.0.2.1", true},
-		{"2001:db8::1", "2001:db8::ffff:1", true},
-		{"2001:db8:0:1::1", "2001:db8:0:2::1", false},
-		{"2001:db8::1", "0.0.0.0", false},
-	} {
-		ln := &madeUp{conns: make(chan net.Conn)}
-		s := start(t, eventloop.AutoLoops, func(s *site) { s.ln, s.cfg.MaxConnectionsPerAddress = ln, 1 })
-		var answers []string
-		for _, addr := range []string{c.first, c.second} {
-			server, client := net.Pipe()
-			ln.conns <- from{server, &net.TCPAddr{IP: net.ParseIP(addr), Port: 1}}
-			go io.WriteString(client, get("/link"))
-			resp, err := readAnswer(client)
-			if err != nil {
-				t.Fatal(err)
-			}
-			answers = append(answers, fmt.Sprint(resp.StatusCode()))
-			defer client.Close()
-		}
-		want := "302 302"
-		if c.same {
-			want = "302 429"
-		}
-		if got := strings.Join(answers, " "); got != want {
-			t.Errorf("%s and %s: answered %s, want %s", c.first, c.second, got, want)
-		}
-		s.stop()
-	}
 }
 
 func TestLongestIdleMakesRoom(t *testing.T) {

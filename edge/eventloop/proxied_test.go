@@ -86,7 +86,12 @@ func TestProxyProtocolBoundsClients(t *testing.T) {
 		t.Error("one too many shakes hands")
 	}
 	s.awaitMetric(t, metricAddress, 2)
-	testkit.Equal(t, "another client", ask(t, dial(s.plainAddr, v2(t, "203.0.113.9:1")), get("/link")).StatusCode(), 302)
+	for _, c := range []struct {
+		client string
+		status int
+	}{{"203.0.113.9:1", 302}, {"[2001:db8:0:1::1]:1", 302}, {"[2001:db8:0:1:ffff::1]:1", 429}, {"[2001:db8:0:2::1]:1", 302}} { // an IPv6 /64 is one client
+		testkit.Equal(t, "another client, "+c.client, ask(t, dial(s.plainAddr, v2(t, c.client)), get("/link")).StatusCode(), c.status)
+	}
 	first.Close()
 	testkit.Succeeds(t, func() error {
 		resp, err := tryAsk(dial(s.plainAddr, v1), get("/link"))

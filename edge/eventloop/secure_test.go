@@ -236,13 +236,7 @@ func TestHTTPSStops(t *testing.T) {
 	testkit.Eventually(t, "a request is under way", func() bool { return s.waiting.Load() == 1 })
 	stopped := make(chan struct{})
 	go func() { s.stop(); close(stopped) }()
-	testkit.Eventually(t, "nobody is accepted", func() bool {
-		conn, err := net.Dial("tcp", s.addr)
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
+	awaitClosed(t, s.addr)
 	close(s.gate)
 	resp, err := readAnswer(busy)
 	testkit.Must(t, err)

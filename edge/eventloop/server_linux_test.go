@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
 // The loops have a descriptor of their own: an open listener would have Go's poller wake up with every connection.
@@ -18,4 +20,14 @@ func TestLoopsTakeTheListenerFromGo(t *testing.T) {
 			t.Errorf("the listener is open for Go, error %v", err)
 		}
 	}
+}
+
+func TestGoroutinesServeOtherListeners(t *testing.T) {
+	s := start(t, 1, func(s *site) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		testkit.Must(t, err)
+		s.ln = struct{ net.Listener }{ln}
+	})
+	testkit.Equal(t, "status", ask(t, s.dial(t), get("/link")).StatusCode(), 302)
+	testkit.Equal(t, "answers of loops", s.tried.Load(), 0)
 }

@@ -44,13 +44,7 @@ func TestStop(t *testing.T) {
 			testkit.Eventually(t, "the request is under way", func() bool { return s.waiting.Load() == 1 })
 			stopped := make(chan struct{})
 			go func() { s.stop(); close(stopped) }()
-			for { // until the listener is closed
-				other, err := net.Dial("tcp", s.addr)
-				if err != nil {
-					break
-				}
-				other.Close()
-			}
+			awaitClosed(t, s.addr)
 			select {
 			case <-stopped:
 				t.Error("Serve returned with a request under way")

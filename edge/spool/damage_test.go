@@ -120,17 +120,6 @@ func TestDamagedRecord(t *testing.T) {
 			testkit.Equal(t, "the copy has the records", bytes.Equal(kept[headerLen:], damaged[headerLen:]), true)
 		}
 	})
-	t.Run("damage of several records costs these", func(t *testing.T) {
-		cfg, id, segments := left(t, smallest)
-		damage(t, segments[1], func(data []byte) {
-			for n := 7; n <= 30; n++ {
-				record(data, n)[9] ^= 1
-			}
-		})
-		s, _ := open(t, cfg)
-		first := int64(firstSeq(t, segments[1]))
-		withoutRun(t, read(t, recovered(s)[0]), id, first+7, first+30)
-	})
 	t.Run("the last record of a segment that has a successor is noticed", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)
 		lost := int64(firstSeq(t, segments[1])) - 1

@@ -53,26 +53,6 @@ func TestRecovery(t *testing.T) {
 			closeLater()
 		}
 	})
-	t.Run("clicks keep the identity of the process that recorded them", func(t *testing.T) {
-		cfg := config(t.TempDir(), 2)
-		var ids []schema.Lane
-		for generation := range int64(4) {
-			s, _ := open(t, cfg)
-			appendClicks(t, s, 1, 100*generation+1, 100*generation+100)
-			ids = append(ids, s.Lanes()[len(s.Lanes())-1].ID())
-			cfg = kill(t, cfg)
-		}
-		s, _ := open(t, cfg)
-		lanes := make(map[schema.Lane]*spool.Lane)
-		for _, l := range recovered(s) {
-			lanes[l.ID()] = l
-		}
-		testkit.Equal(t, "recovered lanes", len(lanes), 4)
-		for generation, id := range ids {
-			first := 100*int64(generation) + 1
-			isRun(t, read(t, lanes[id]), id, 1, first, first+99)
-		}
-	})
 	t.Run("acknowledged clicks are not read again", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, _ := open(t, cfg)

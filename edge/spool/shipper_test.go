@@ -420,19 +420,6 @@ func TestShipperRecoveredLanes(t *testing.T) {
 		shipAll(t, shipper)
 		testkit.Equal(t, "pending", s.Pending(), 0)
 	})
-	bubble("damage does not stop a lane", func(t *testing.T) {
-		cfg, id, segments := left(t, smallest)
-		for _, path := range segments[1:] {
-			damage(t, path, func(data []byte) { record(data, 2)[8] ^= 1 })
-		}
-		s, topic, shipper := shipping(t, cfg)
-		shipAll(t, shipper)
-		clicks := topic.counted(t)[id]
-		testkit.Equal(t, "clicks", len(clicks), leftClicks-(len(segments)-1))
-		testkit.Equal(t, "last seq", clicks[len(clicks)-1].Seq, leftClicks)
-		testkit.Equal(t, "pending", s.Pending(), 0)
-		testkit.Equal(t, "segments", len(files(t, cfg.Dir, ".segment"))-len(s.Lanes()[len(recovered(s)):]), 0)
-	})
 }
 
 // shipping opens a spool and returns it with a topic and a shipper from one to the other.
