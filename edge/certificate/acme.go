@@ -127,9 +127,7 @@ func (a *acmeSource) registerMetrics(set *metrics.Set) {
 		"Attempts of this edge to get or to renew a certificate, by result; refused: by the limits of attempts, or without a verified domain.")
 	a.issued, a.failed = set.NewCounter(issued+`{result="issued"}`), set.NewCounter(issued+`{result="failed"}`)
 	a.refused = set.NewCounter(issued + `{result="refused"}`)
-	const unknown = "linkstream_edge_tls_unknown_names_total"
-	service.Describe(set, unknown, "TLS handshakes for names that are not served.")
-	a.unknown = set.NewCounter(unknown)
+	a.unknown = service.NewCounter(set, "linkstream_edge_tls_unknown_names_total", "TLS handshakes for names that are not served.")
 }
 
 func readRoots(path string) (*x509.CertPool, error) {

@@ -56,8 +56,7 @@ func NewHosts(defaultHost schema.Host, store HostStore, set *metrics.Set, log *s
 	const asks = "linkstream_edge_tls_asks_total"
 	service.Describe(set, asks, "Questions at /tls/ask whether a host may have a certificate, by answer.")
 	h.yes, h.no = set.NewCounter(asks+`{answer="yes"}`), set.NewCounter(asks+`{answer="no"}`)
-	service.Describe(set, "linkstream_edge_custom_hosts", "Verified custom domains that the edge knows.")
-	set.NewGauge("linkstream_edge_custom_hosts", func() float64 {
+	service.NewGauge(set, "linkstream_edge_custom_hosts", "Verified custom domains that the edge knows.", func() float64 {
 		h.mu.RLock()
 		defer h.mu.RUnlock()
 		return float64(len(h.known))

@@ -78,8 +78,7 @@ func Open(cfg Config, hosts *Hosts, store Store, ports Ports, set *metrics.Set, 
 // registerExpiry adds what is known of the first certificate of a source that expires to set. oldest returns nil without one.
 func registerExpiry(set *metrics.Set, source string, oldest func() *x509.Certificate) {
 	gauge := func(name, help string, value func(*x509.Certificate) float64) {
-		service.Describe(set, name, help)
-		set.NewGauge(fmt.Sprintf("%s{source=%q}", name, source), func() float64 {
+		service.NewGauge(set, fmt.Sprintf("%s{source=%q}", name, source), help, func() float64 {
 			if cert := oldest(); cert != nil {
 				return value(cert)
 			}

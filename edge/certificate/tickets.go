@@ -52,14 +52,13 @@ type ticketKey struct {
 
 func newTickets(files *storage, config *tls.Config, set *metrics.Set, log *slog.Logger) *tickets {
 	t := &tickets{files: files, config: config, log: log}
-	const name = "linkstream_edge_tls_ticket_key_timestamp_seconds"
-	service.Describe(set, name, "Unix time since which all edges use the key of session tickets; 0 while this edge uses its own.")
-	set.NewGauge(name, func() float64 {
-		if since := t.since(time.Now()); !since.IsZero() {
-			return float64(since.Unix())
-		}
-		return 0
-	})
+	service.NewGauge(set, "linkstream_edge_tls_ticket_key_timestamp_seconds",
+		"Unix time since which all edges use the key of session tickets; 0 while this edge uses its own.", func() float64 {
+			if since := t.since(time.Now()); !since.IsZero() {
+				return float64(since.Unix())
+			}
+			return 0
+		})
 	return t
 }
 

@@ -42,9 +42,8 @@ func newHandshakes(cfg Config, set *metrics.Set) *handshakes {
 		networks:    fair.NewCount(cfg.MaxHandshakesPerAddress, fair.Site, cfg.Exempt),
 		refusedFull: set.NewCounter(refused + `{reason="full"}`), refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
-	const waiting = "linkstream_edge_tls_handshakes_waiting"
-	service.Describe(set, waiting, "TLS handshakes that wait for a CPU.")
-	set.NewGauge(waiting, func() float64 { return float64(h.turns.Waiting()) })
+	service.NewGauge(set, "linkstream_edge_tls_handshakes_waiting", "TLS handshakes that wait for a CPU.",
+		func() float64 { return float64(h.turns.Waiting()) })
 	return h
 }
 

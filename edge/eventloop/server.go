@@ -51,10 +51,6 @@ type Server struct {
 
 // New returns a server that has yet to Serve. Its metrics go to set.
 func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Server {
-	counter := func(name, labels, help string) *metrics.Counter {
-		service.Describe(set, name, help)
-		return set.NewCounter(name + labels)
-	}
 	const refused = "linkstream_edge_connections_refused_total"
 	s := &Server{
 		cfg:       cfg,
@@ -63,24 +59,22 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		addresses: fair.NewCount(cfg.MaxConnectionsPerAddress, fair.Subnet, cfg.Exempt),
 		started:   time.Now(),
 
-		handedOver: counter("linkstream_edge_connections_handed_over_total", "",
+		handedOver: service.NewCounter(set, "linkstream_edge_connections_handed_over_total",
 			"Times that an event loop left a connection to a goroutine."),
-		returned: counter("linkstream_edge_connections_returned_total", "",
+		returned: service.NewCounter(set, "linkstream_edge_connections_returned_total",
 			"Times that a goroutine gave a connection back to its event loop."),
-		shed: counter("linkstream_edge_connections_shed_total", "",
+		shed: service.NewCounter(set, "linkstream_edge_connections_shed_total",
 			"Idle connections that were closed to make room for others."),
-		acceptErrors: counter("linkstream_edge_accept_errors_total", "",
+		acceptErrors: service.NewCounter(set, "linkstream_edge_accept_errors_total",
 			"Connections that could not be accepted, and attempts for want of files or memory."),
-		stuck: counter("linkstream_edge_loops_stuck_total", "",
+		stuck: service.NewCounter(set, "linkstream_edge_loops_stuck_total",
 			"Times that connections waited because every event loop that accepts was stuck."),
-		refusedFull:    counter(refused, `{reason="full"}`, "Connections that were refused, by reason."),
+		refusedFull:    service.NewCounter(set, refused+`{reason="full"}`, "Connections that were refused, by reason."),
 		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
 	s.fast = s.newFast(s.notePlain)
 	s.initSecure(set)
-	describe(set)
-	service.Describe(set, "linkstream_edge_connections", "Connections that are open.")
-	set.NewGauge("linkstream_edge_connections", func() float64 { return float64(s.open.Load()) })
+	service.NewGauge(set, "linkstream_edge_connections", "Open connections of clients.", func() float64 { return float64(s.open.Load()) })
 	return s
 }
 

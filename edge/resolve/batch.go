@@ -67,8 +67,8 @@ type line struct {
 }
 
 func newLinkQuery(links linkStore, c *cache[linkIDs], set *metrics.Set) *linkQuery {
-	service.Describe(set, "linkstream_edge_link_queries_total", "Queries in which links were looked up, up to 256 in each.")
-	q := &linkQuery{links: links, cache: c, limiter: c.limiter, queries: set.NewCounter("linkstream_edge_link_queries_total")}
+	q := &linkQuery{links: links, cache: c, limiter: c.limiter,
+		queries: service.NewCounter(set, "linkstream_edge_link_queries_total", "Queries in which links were looked up, up to 256 in each.")}
 	q.lines[ordinary].parallel, q.lines[suspects].parallel = linkQueries, suspectQueries
 	return q
 }

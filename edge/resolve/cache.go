@@ -74,8 +74,7 @@ func newCache[V value](name string, maxBytes int64, cfg *Config, l *limiter, set
 		return nil, fmt.Errorf("cache of %s: %w", name, err)
 	}
 	counter := func(outcome, help string) *metrics.Counter {
-		service.Describe(set, fmt.Sprintf("linkstream_edge_cache_%s_total", outcome), help)
-		return set.NewCounter(fmt.Sprintf("linkstream_edge_cache_%s_total{cache=%q}", outcome, name))
+		return service.NewCounter(set, fmt.Sprintf("linkstream_edge_cache_%s_total{cache=%q}", outcome, name), help)
 	}
 	return &cache[V]{
 		store:    store,

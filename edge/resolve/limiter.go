@@ -37,7 +37,6 @@ type limiter struct {
 }
 
 func newLimiter(cfg *Config, set *metrics.Set, log *slog.Logger) *limiter {
-	service.Describe(set, "linkstream_edge_lookup_failures_total", "Look-ups in the link store that failed.")
 	ctx, cancel := context.WithCancel(context.Background())
 	return &limiter{
 		ctx:      ctx,
@@ -46,7 +45,7 @@ func newLimiter(cfg *Config, set *metrics.Set, log *slog.Logger) *limiter {
 		quota:    newQuota(cfg.MaxUnknownRate, "look-ups of unknown hosts and links", log),
 		pages:    newQuota(cfg.MaxUnknownRate, "pages about links", log),
 		log:      log,
-		failures: set.NewCounter("linkstream_edge_lookup_failures_total"),
+		failures: service.NewCounter(set, "linkstream_edge_lookup_failures_total", "Look-ups in the link store that failed."),
 		seconds:  service.NewHistogram(set, "linkstream_edge_lookup_seconds", "Seconds that look-ups in the link store take, the wait for their turn included."),
 	}
 }

@@ -108,10 +108,6 @@ func (k *linkKey) append(domain domainID, hash []byte) []byte {
 func New(
 	cfg Config, links linkStore, domains domainStore, set *metrics.Set, log *slog.Logger,
 ) (*Resolver, error) {
-	service.Describe(set, "linkstream_edge_changes_missed_total",
-		"How often changes may have been missed, so that all cached links are looked up again; 1 after the first start.")
-	service.Describe(set, "linkstream_edge_changes_current",
-		"1 once all changes before the start are taken into account: cached links from before need no look-up then.")
 	r := &Resolver{
 		defaultHost: string(cfg.URL.Host()),
 		home:        newEntry(domainID(0), appendSite(nil, &cfg.Site, false)),
@@ -124,14 +120,16 @@ func New(
 		keys:        sync.Pool{New: func() any { return new(linkKey) }},
 		waiting:     sync.Pool{New: func() any { return make(waiting, 1) }},
 		isProven:    make(chan struct{}),
-		missed:      set.NewCounter("linkstream_edge_changes_missed_total"),
+		missed: service.NewCounter(set, "linkstream_edge_changes_missed_total",
+			"How often changes may have been missed, so that all cached links are looked up again; 1 after the first start."),
 	}
-	set.NewGauge("linkstream_edge_changes_current", func() float64 {
-		if r.proven.Load() {
-			return 1
-		}
-		return 0
-	})
+	service.NewGauge(set, "linkstream_edge_changes_current",
+		"1 once all changes before the start are taken into account: cached links from before need no look-up then.", func() float64 {
+			if r.proven.Load() {
+				return 1
+			}
+			return 0
+		})
 	hostBytes := cfg.CacheBytes / 32
 	var err error
 	if r.hosts, err = newCache("hosts", hostBytes, &cfg, r.limiter, set, hostSaver); err != nil {

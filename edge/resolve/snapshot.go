@@ -213,8 +213,8 @@ func (r *Resolver) openSnapshot(path string, set *metrics.Set, log *slog.Logger)
 	}
 	r.load(s)
 	r.hosts.saver.log, r.links.saver.log = r.log, r.log
-	service.Describe(set, "linkstream_edge_snapshot_restored", "Cached hosts and links that the process found in the snapshot when it started.")
-	set.NewGauge("linkstream_edge_snapshot_restored", func() float64 { return float64(r.restored) })
+	service.NewGauge(set, "linkstream_edge_snapshot_restored", "Cached hosts and links that the process found in the snapshot when it started.",
+		func() float64 { return float64(r.restored) })
 	if r.restored > 0 {
 		log.Info("cached links restored", "entries", r.restored, "seconds", time.Since(start).Seconds())
 	}

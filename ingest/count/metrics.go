@@ -26,7 +26,5 @@ func NewMetrics(set *metrics.Set) Metrics {
 
 // Counter registers the counter linkstream_ingest_name_total.
 func Counter(set *metrics.Set, name, help string) *metrics.Counter {
-	name = "linkstream_ingest_" + name + "_total"
-	service.Describe(set, name, help)
-	return set.NewCounter(name)
+	return service.NewCounter(set, "linkstream_ingest_"+name+"_total", help)
 }

@@ -32,12 +32,11 @@ type ageWatch struct {
 
 func newAgeWatch(client *stream.Client, clicks schema.ClickStore, log *slog.Logger, set *metrics.Set) *ageWatch {
 	w := &ageWatch{client: client, clicks: clicks, log: log}
-	const name = "linkstream_ingest_oldest_click_seconds"
-	service.Describe(set, name, "Age of the oldest click in the topic that is not counted; 0 if every click is.")
-	set.NewGauge(name, func() float64 { return w.age().Seconds() })
-	const kept = "linkstream_ingest_retention_seconds"
-	service.Describe(set, kept, "Time for which the topic keeps a click, counted or not; 0 if for ever, or if it is not known.")
-	set.NewGauge(kept, func() float64 { return time.Duration(w.retention.Load()).Seconds() })
+	service.NewGauge(set, "linkstream_ingest_oldest_click_seconds",
+		"Age of the oldest click in the topic that is not counted; 0 if every click is.", func() float64 { return w.age().Seconds() })
+	service.NewGauge(set, "linkstream_ingest_retention_seconds",
+		"Time for which the topic keeps a click, counted or not; 0 if for ever, or if it is not known.",
+		func() float64 { return time.Duration(w.retention.Load()).Seconds() })
 	return w
 }
 

@@ -34,16 +34,11 @@ type laneCounts interface {
 
 func newBalanceWatch(clicks laneCounts, log *slog.Logger, set *metrics.Set) *balanceWatch {
 	w := &balanceWatch{clicks: clicks, log: log}
-	for name, gauge := range map[string]struct {
-		help  string
-		value *atomic.Uint64
-	}{
-		"linkstream_ingest_uncounted_clicks": {"Clicks that lanes have passed without counting them: lost, or set aside. Measured every 5 minutes in the click store.", &w.missing},
-		"linkstream_ingest_recounted_clicks": {"Clicks counted more than once. Measured every 5 minutes in the click store.", &w.repeated},
-	} {
-		service.Describe(set, name, gauge.help)
-		set.NewGauge(name, func() float64 { return float64(gauge.value.Load()) })
-	}
+	service.NewGauge(set, "linkstream_ingest_uncounted_clicks",
+		"Clicks that lanes have passed without counting them: lost, or set aside. Measured every 5 minutes in the click store.",
+		func() float64 { return float64(w.missing.Load()) })
+	service.NewGauge(set, "linkstream_ingest_recounted_clicks",
+		"Clicks counted more than once. Measured every 5 minutes in the click store.", func() float64 { return float64(w.repeated.Load()) })
 	return w
 }
 

@@ -37,22 +37,15 @@ type compactions struct {
 }
 
 func newCompactions(store compacter, log *slog.Logger, set *metrics.Set) *compactions {
-	describe := func(name, help string) string {
-		service.Describe(set, name, help)
-		return name
-	}
+	const succeeded = "linkstream_ingest_compaction_success_timestamp_seconds"
+	service.Describe(set, succeeded, "Unix time of the last run of compaction without an error; 0 before the first one.")
 	return &compactions{
 		store: store, log: log,
-		succeeded: set.NewGauge(describe("linkstream_ingest_compaction_success_timestamp_seconds",
-			"Unix time of the last run of compaction without an error; 0 before the first one."), nil),
-		failures: set.NewCounter(describe("linkstream_ingest_compaction_failures_total",
-			"Runs of compaction that failed and are repeated.")),
-		months: set.NewCounter(describe("linkstream_ingest_compacted_months_total",
-			"Months whose clicks were compacted.")),
-		rowsBefore: set.NewCounter(describe("linkstream_ingest_compacted_rows_before_total",
-			"Rows of the compacted months before.")),
-		rowsAfter: set.NewCounter(describe("linkstream_ingest_compacted_rows_after_total",
-			"Rows of the compacted months afterwards.")),
+		succeeded:  set.NewGauge(succeeded, nil),
+		failures:   service.NewCounter(set, "linkstream_ingest_compaction_failures_total", "Runs of compaction that failed and are repeated."),
+		months:     service.NewCounter(set, "linkstream_ingest_compacted_months_total", "Months whose clicks were compacted."),
+		rowsBefore: service.NewCounter(set, "linkstream_ingest_compacted_rows_before_total", "Rows of the compacted months before."),
+		rowsAfter:  service.NewCounter(set, "linkstream_ingest_compacted_rows_after_total", "Rows of the compacted months afterwards."),
 	}
 }
 

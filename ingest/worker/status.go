@@ -48,10 +48,10 @@ func newStatus(set *metrics.Set) *status {
 			"Logs that a worker counted from their start because it did not recognize them."),
 		partitions: make(map[int]partitionStatus),
 	}
-	service.Describe(set, "linkstream_ingest_partitions", "Partitions that this worker counts.")
-	service.Describe(set, "linkstream_ingest_lag_records", "Records that wait to be counted.")
-	set.NewGauge("linkstream_ingest_partitions", func() float64 { n, _ := s.totals(); return float64(n) })
-	set.NewGauge("linkstream_ingest_lag_records", func() float64 { _, lag := s.totals(); return float64(lag) })
+	service.NewGauge(set, "linkstream_ingest_partitions", "Partitions that this worker counts.",
+		func() float64 { n, _ := s.totals(); return float64(n) })
+	service.NewGauge(set, "linkstream_ingest_lag_records", "Records that wait to be counted.",
+		func() float64 { _, lag := s.totals(); return float64(lag) })
 	return s
 }
 

@@ -17,6 +17,20 @@ func Describe(set *metrics.Set, name, help string) {
 	set.RegisterMetricsWriter(func(w io.Writer) { fmt.Fprintf(w, "# HELP %s %s\n", name, help) })
 }
 
+// NewCounter adds a counter to set, with the HELP text of its metric. The name may have labels.
+func NewCounter(set *metrics.Set, name, help string) *metrics.Counter {
+	metric, _, _ := strings.Cut(name, "{")
+	Describe(set, metric, help)
+	return set.NewCounter(name)
+}
+
+// NewGauge is NewCounter for a gauge whose value a function returns.
+func NewGauge(set *metrics.Set, name, help string, value func() float64) {
+	metric, _, _ := strings.Cut(name, "{")
+	Describe(set, metric, help)
+	set.NewGauge(name, value)
+}
+
 // family holds the samples of one metric with all label values.
 type family struct {
 	help, kind string

@@ -63,12 +63,9 @@ func Open(path string, each func(Record) error, set *metrics.Set, log *slog.Logg
 	}
 	remove(path + newSuffix)
 	l := &Log{path: path, log: log, next: 1, file: file, wake: make(chan struct{}, 1), stop: make(chan struct{})}
-	service.Describe(set, "linkstream_edge_snapshot_failures_total", "Failures to write the snapshot of what is cached.")
-	service.Describe(set, "linkstream_edge_snapshot_rewrites_total", "New files of the snapshot, without what is not cached any more.")
-	service.Describe(set, "linkstream_edge_snapshot_bytes", "Size of the snapshot of what is cached.")
-	l.failures = set.NewCounter("linkstream_edge_snapshot_failures_total")
-	l.rewrites = set.NewCounter("linkstream_edge_snapshot_rewrites_total")
-	set.NewGauge("linkstream_edge_snapshot_bytes", func() float64 { return float64(l.bytes.Load()) })
+	l.failures = service.NewCounter(set, "linkstream_edge_snapshot_failures_total", "Failures to write the snapshot of what is cached.")
+	l.rewrites = service.NewCounter(set, "linkstream_edge_snapshot_rewrites_total", "New files of the snapshot, without what is not cached any more.")
+	service.NewGauge(set, "linkstream_edge_snapshot_bytes", "Size of the snapshot of what is cached.", func() float64 { return float64(l.bytes.Load()) })
 	if err := l.load(each); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
