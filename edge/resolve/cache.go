@@ -83,7 +83,7 @@ func newCache[V value](name string, maxBytes int64, cfg *Config, l *limiter, set
 		judge:    func(*entry[V]) {},
 		saver:    saver,
 		ttl:      cfg.CacheTTL,
-		unknown:  cfg.negativeTTL(),
+		unknown:  cfg.CacheTTL / 60,
 		flights:  map[string]*flight[V]{},
 		hits:     counter("hits", "Look-ups that a cache answered, by cache."),
 		stale:    counter("stale", "Expired entries that were served while the link store failed, by cache."),

@@ -18,8 +18,7 @@ const maxUnknownRate = 1_000_000_000 // so far above what a store answers that i
 type Config struct {
 	URL           schema.BaseURL // of short links, whose host is the default domain; set from -edge.url
 	CacheBytes    int64          // memory for cached hosts and links
-	CacheTTL      time.Duration  // how long an entry is fresh
-	NegativeTTL   time.Duration  // how long an unknown host or hash is remembered; 0: a sixtieth of CacheTTL; not a flag
+	CacheTTL      time.Duration  // how long an entry is fresh; a sixtieth of it for an unknown host or hash
 	LookupTimeout time.Duration  // bounds one look-up, including the wait for its turn
 	// MaxUnknownRate bounds, per second and client, the look-ups of hosts and hashes that do not exist: see quota.
 	MaxUnknownRate int
@@ -127,11 +126,4 @@ func (c *Config) checkSiteURL(longURL string) error {
 		return fmt.Errorf("%q is on the default domain itself", longURL)
 	}
 	return nil
-}
-
-func (c *Config) negativeTTL() time.Duration {
-	if c.NegativeTTL > 0 {
-		return c.NegativeTTL
-	}
-	return c.CacheTTL / 60
 }

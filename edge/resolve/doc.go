@@ -30,7 +30,7 @@
 //	   │                 Drop │                 Drop │   │ the look-up fails
 //	   │ not found            ▼                      ▼   │
 //	   │                      └─────────▶ dropped ───────┘
-//	   └──────▶ negative ──▶ missing, when NegativeTTL passes or on Drop
+//	   └──────▶ negative ──▶ missing, when its time passes or on Drop
 //
 // A look-up that succeeds replaces an entry in any state by a new one, fresh or negative. A request finds an entry
 //
@@ -68,7 +68,7 @@
 //
 //  1. While the store answers, a request that begins after Drop, Missed or BlocklistChanged has returned sees what the store, or the list,
 //     had at that time or later. In particular it never shares a look-up that began before.
-//  2. While the store answers, a change that nobody announces shows after CacheTTL, and a link that is created after NegativeTTL. For
+//  2. While the store answers, a change that nobody announces shows after CacheTTL, and a link that is created after a sixtieth of it. For
 //     restored entries CacheTTL begins when they become fresh.
 //  3. While the store fails, every link in the cache is served, however old. Negative entries are never served stale, for
 //     a link may have been created meanwhile.

@@ -26,6 +26,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// negativeTTL is how long an unknown host or hash is remembered.
+var negativeTTL = resolve.DefaultConfig().CacheTTL / 60
+
 // env is a resolver with a link store. Its default domain is sho.rt.
 type env struct {
 	cfg       resolve.Config
@@ -41,7 +44,7 @@ func newEnv(t testing.TB, change func(*resolve.Config)) *env {
 	t.Helper()
 	e := &env{cfg: resolve.DefaultConfig(), metrics: metrics.NewSet(), log: new(testkit.Buffer)}
 	e.cfg.URL = schema.MustParseBaseURL("https://sho.rt")
-	e.cfg.CacheBytes, e.cfg.NegativeTTL = 8<<20, time.Second
+	e.cfg.CacheBytes = 8 << 20
 	if change != nil {
 		change(&e.cfg)
 	}

@@ -192,7 +192,7 @@ func TestLinkThatExistedBefore(t *testing.T) {
 		}
 		e.wantLookups(t, 4*round+2)
 		e.store.inject(down)
-		now = now.Add(e.cfg.NegativeTTL)
+		now = now.Add(negativeTTL)
 		e.want(t, "sho.rt", "abc", now, "", schema.CodeUnavailable)
 		e.store.inject(func(context.Context) error { return schema.Errorf(schema.CodeNotFound, "no such link") })
 		e.want(t, "sho.rt", "abc", now, "", schema.CodeNotFound)

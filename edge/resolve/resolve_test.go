@@ -75,13 +75,13 @@ func TestResolveCache(t *testing.T) {
 		e.wantActive(t, "abc", start.Add(e.cfg.CacheTTL), false)
 		e.wantLookups(t, 2)
 	})
-	t.Run("an unknown hash is remembered for NegativeTTL", func(t *testing.T) {
+	t.Run("an unknown hash is remembered for a sixtieth of CacheTTL", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
 		e.link(t, 0, "abc", "https://example.com/")
-		e.want(t, "sho.rt", "abc", start.Add(e.cfg.NegativeTTL-1), "", schema.CodeNotFound)
+		e.want(t, "sho.rt", "abc", start.Add(negativeTTL-1), "", schema.CodeNotFound)
 		e.wantLookups(t, 1)
-		e.want(t, "sho.rt", "abc", start.Add(e.cfg.NegativeTTL), "https://example.com/", "")
+		e.want(t, "sho.rt", "abc", start.Add(negativeTTL), "https://example.com/", "")
 	})
 	t.Run("links use no more memory than CacheBytes", func(t *testing.T) {
 		e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheBytes = 2 << 20 })
@@ -118,12 +118,12 @@ func TestResolveWhileStoreIsDown(t *testing.T) {
 		e.store.inject(nil)
 		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
 	})
-	t.Run("an unknown hash is unavailable after NegativeTTL", func(t *testing.T) {
+	t.Run("an unknown hash is unavailable afterwards", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
 		e.store.inject(down)
 		e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
-		e.want(t, "sho.rt", "abc", start.Add(e.cfg.NegativeTTL), "", schema.CodeUnavailable)
+		e.want(t, "sho.rt", "abc", start.Add(negativeTTL), "", schema.CodeUnavailable)
 	})
 	t.Run("a stale link is served, and looked up again after LookupTimeout and one second", func(t *testing.T) {
 		e := newEnv(t, nil)
