@@ -147,13 +147,15 @@ func (r *running) metric(name string) int {
 	return 0
 }
 
+// wantMetrics waits until metrics have values: a batch is in the store before its metrics tell of it.
 func (r *running) wantMetrics(want map[string]int) {
 	r.t.Helper()
-	for name, n := range want {
-		if got := r.metric(name); got != n {
-			r.t.Errorf("metric %s is %d, want %d", name, got, n)
+	testkit.Succeeds(r.t, func() (err error) {
+		for name, n := range want {
+			err = errors.Join(err, testkit.Mismatch("metric "+name, r.metric(name), n))
 		}
-	}
+		return err
+	})
 }
 
 // awaitPosition waits until the store's position of a partition is next.
