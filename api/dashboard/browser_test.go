@@ -153,7 +153,7 @@ func TestSessionsPassAFlood(t *testing.T) {
 		})
 	}
 	testkit.Eventually(t, "visitors are refused", func() bool { return refused.Load() > 100 })
-	for range 30 {
+	for range 10 {
 		b.get("/dashboard/account").want(t, http.StatusOK)
 	}
 	sessions, err := s.links.Sessions(t.Context(), s.account.ID, time.Now())

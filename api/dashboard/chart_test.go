@@ -174,7 +174,7 @@ func staysWithinPlot(t *testing.T, n int) {
 
 // The labels below the bars do not cover each other, whatever the number of days, on phones and where all labels are shown.
 func TestDatesBelow(t *testing.T) {
-	for n := 1; n <= 3500; n += 1 + n/40 {
+	for n := 1; n <= 3500; n += 1 + n/12 {
 		c := dashboard.NewChart(daysFrom("2017-01-01", n, func(int) (int64, int64) { return 1, 0 }))
 		for plot, all := range map[float64]bool{208: false, 505: true} { // pixels, of a window of 320 and one of 641
 			left := math.Inf(1)

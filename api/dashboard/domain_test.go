@@ -3,7 +3,6 @@ package dashboard_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -306,23 +305,6 @@ func TestDomainsOfOthersAreNotFound(t *testing.T) {
 		t.Errorf("%+v, %v, %d queries", after, err, s.dns.Queries())
 	}
 	s.two.get("/dashboard/domains").want(t, 200, "No domains yet")
-}
-
-func TestDomainFormsOfOtherSitesAreRefused(t *testing.T) {
-	s := newDomainSite(t)
-	domain := s.domain(t, s.one, s.account, "go.example.com")
-	s.prove(t, domain)
-	for _, path := range []string{"/dashboard/domains", pathOf(domain) + "/verify", pathOf(domain) + "/remove"} {
-		t.Run(path, func(t *testing.T) {
-			s.one.post(path, "host", "other.example.com", "csrf", "guess").want(t, http.StatusForbidden)
-			s.one.send(http.MethodPost, path, url.Values{"host": {"other.example.com"}}).want(t, http.StatusForbidden)
-			s.browser(t).send(http.MethodPost, path, url.Values{}).want(t, http.StatusSeeOther) // to the sign-in
-		})
-	}
-	domains, err := s.links.Domains(t.Context(), s.account.ID)
-	if err != nil || len(domains) != 1 || !domains[0].VerifiedAt.IsZero() {
-		t.Errorf("%+v, %v", domains, err)
-	}
 }
 
 func TestDomainIsNotVerifiedTooOften(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -162,12 +163,8 @@ func TestSignInIsLimited(t *testing.T) {
 // attempt counts attempts as if they had been made.
 func (s *testService) attempt(t *testing.T, limit ratelimit.AttemptLimit, subject string, n int) {
 	t.Helper()
-	attempts := ratelimit.NewAttemptLimiter(s.links, s.now)
-	for range n {
-		if _, err := attempts.Allow(t.Context(), limit.By(subject)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	_, err := ratelimit.NewAttemptLimiter(s.links, s.now).Allow(t.Context(), slices.Repeat([]ratelimit.Attempt{limit.By(subject)}, n)...)
+	testkit.Must(t, err)
 }
 
 func (s *testService) suspend(t *testing.T) {
