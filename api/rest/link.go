@@ -83,19 +83,6 @@ type linkItem struct {
 	DeletedAt   string `json:"deleted_at,omitempty"` // of the trash only
 }
 
-type pageMeta struct {
-	CurrentPage int64 `json:"current_page"`
-	LastPage    int64 `json:"last_page"`
-	PerPage     int64 `json:"per_page"`
-	Total       int64 `json:"total"`
-}
-
-type linkPage struct {
-	Success bool       `json:"success"`
-	Data    []linkItem `json:"data"`
-	Meta    pageMeta   `json:"meta"`
-}
-
 // listLinks answers GET /api/v1/links.
 func (a *API) listLinks(c *call) error {
 	req := listRequest(c)
@@ -126,7 +113,7 @@ func (a *API) listLinks(c *call) error {
 			items[i].DeletedAt = formatTime(link.UpdatedAt)
 		}
 	}
-	return answer(c.http, fasthttp.StatusOK, linkPage{Success: true, Data: items, Meta: newPageMeta(req.Page, total)})
+	return answer(c.http, fasthttp.StatusOK, newPage(req.Page, total, items))
 }
 
 // listRequest decodes the query of a list.
@@ -179,10 +166,7 @@ func (a *API) listTags(c *call) error {
 	for i, tag := range tags {
 		items[i] = tagItem(tag)
 	}
-	return answer(c.http, fasthttp.StatusOK, struct {
-		Success bool      `json:"success"`
-		Data    []tagItem `json:"data"`
-	}{true, items})
+	return answer(c.http, fasthttp.StatusOK, list[tagItem]{true, items})
 }
 
 func invalidField(field, problem string) error {

@@ -43,21 +43,8 @@ type linkAnswer struct {
 	Link    fullLink `json:"link"`
 }
 
-// getLink answers GET /api/v1/links/{hash}.
-func (a *API) getLink(c *call) error {
-	link, err := a.ownedLink(c)
-	if err != nil {
-		return err
-	}
-	return a.answerLink(c, link)
-}
-
 // editLink answers PATCH /api/v1/links/{hash}.
-func (a *API) editLink(c *call) error {
-	link, err := a.ownedLink(c)
-	if err != nil {
-		return err
-	}
+func (a *API) editLink(c *call, link schema.Link) error {
 	body, err := decodeBody(c)
 	if err != nil {
 		return err
@@ -70,11 +57,7 @@ func (a *API) editLink(c *call) error {
 }
 
 // deleteLink answers DELETE /api/v1/links/{hash}.
-func (a *API) deleteLink(c *call) error {
-	link, err := a.ownedLink(c)
-	if err != nil {
-		return err
-	}
+func (a *API) deleteLink(c *call, link schema.Link) error {
 	if err := a.shortener.Delete(c.ctx, link); err != nil {
 		return withOutage("Links cannot be deleted", err)
 	}
@@ -119,7 +102,18 @@ func (a *API) ownedLink(c *call) (schema.Link, error) {
 	return link, withOutage(readingLinks, err)
 }
 
-// answerLink answers with a link and its clicks.
+// ofLink lets handle answer for the caller's link that the path names.
+func (a *API) ofLink(handle func(*call, schema.Link) error) func(*call) error {
+	return func(c *call) error {
+		link, err := a.ownedLink(c)
+		if err != nil {
+			return err
+		}
+		return handle(c, link)
+	}
+}
+
+// answerLink answers with a link and its clicks, as GET /api/v1/links/{hash}.
 func (a *API) answerLink(c *call, link schema.Link) error {
 	clicks, err := a.clicks.Of(c.account).ClickCounts(c.ctx, []int64{link.ID})
 	if err != nil {

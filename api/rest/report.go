@@ -1,9 +1,7 @@
 package rest
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"maps"
 	"time"
 
@@ -12,39 +10,6 @@ import (
 	"linkstream/api/clickreport"
 	"linkstream/schema"
 )
-
-type reportBody struct {
-	Success      bool                 `json:"success"`
-	Hash         string               `json:"hash,omitempty"`
-	From         string               `json:"from"`
-	To           string               `json:"to"`
-	Zone         string               `json:"tz"`
-	Interval     clickreport.Interval `json:"interval"`
-	CountedUntil *string              `json:"counted_until"`
-	Totals       totals               `json:"totals"`
-	Previous     totals               `json:"previous"`
-	Series       []reportPoint        `json:"series"`
-	Links        []linkClicks         `json:"links,omitzero"` // of an account
-	names        map[schema.Dimension][]schema.NameCount
-}
-
-// MarshalJSON adds a list of names for each dimension to the other fields.
-func (b reportBody) MarshalJSON() ([]byte, error) {
-	type fields reportBody
-	var text bytes.Buffer
-	err := encode(&text, fields(b))
-	text.Truncate(bytes.LastIndexByte(text.Bytes(), '}'))
-	for _, by := range schema.Dimensions() {
-		names := make([]nameClicks, len(b.names[by]))
-		for i, name := range b.names[by] {
-			names[i] = nameClicks{name.Name, name.Total}
-		}
-		fmt.Fprintf(&text, ",%q:", clickreport.WordsOf(by).List)
-		err = errors.Join(err, encode(&text, names))
-	}
-	text.WriteByte('}')
-	return text.Bytes(), err
-}
 
 type totals struct {
 	Clicks int64 `json:"clicks"`
@@ -89,7 +54,7 @@ func (a *API) linkReport(c *call) error {
 		return withOutage(readingClicks, err)
 	}
 	body := a.reportBody(c, asked, result)
-	body.Hash = link.Hash
+	body["hash"] = link.Hash
 	return answer(c.http, fasthttp.StatusOK, body)
 }
 
@@ -108,7 +73,7 @@ func (a *API) accountReport(c *call) error {
 		return withOutage(readingClicks, err)
 	}
 	body := a.reportBody(c, asked, result)
-	if body.Links, err = a.linkClicks(c, result.Links); err != nil {
+	if body["links"], err = a.linkClicks(c, result.Links); err != nil {
 		return err
 	}
 	return answer(c.http, fasthttp.StatusOK, body)
@@ -150,18 +115,27 @@ func (a *API) readReport(c *call, besides *schema.Error) (clickreport.Request, e
 	return asked, nil
 }
 
-func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.Result) reportBody {
-	body := reportBody{
-		Success: true, From: asked.From.Format(time.DateOnly), To: asked.To.Format(time.DateOnly), Zone: asked.Zone.String(),
-		Interval: asked.Interval, Totals: newTotals(result.Totals), Previous: newTotals(result.Previous),
-		Series: make([]reportPoint, len(result.Series)), names: result.Names,
-	}
+// reportBody returns the fields that the reports of a link and of an account have. Each dimension has a list of names.
+func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.Result) map[string]any {
+	series := make([]reportPoint, len(result.Series))
 	for i, p := range result.Series {
-		body.Series[i] = reportPoint{p.At.Format(timeLayout), p.People, p.Bots, p.Visitors}
+		series[i] = reportPoint{p.At.Format(timeLayout), p.People, p.Bots, p.Visitors}
 	}
+	var countedUntil *string
 	if at, known := a.countedUntil(c.ctx); known {
-		text := formatTime(at)
-		body.CountedUntil = &text
+		countedUntil = new(formatTime(at))
+	}
+	body := map[string]any{
+		"success": true, "from": asked.From.Format(time.DateOnly), "to": asked.To.Format(time.DateOnly), "tz": asked.Zone.String(),
+		"interval": asked.Interval, "counted_until": countedUntil, "totals": newTotals(result.Totals),
+		"previous": newTotals(result.Previous), "series": series,
+	}
+	for _, by := range schema.Dimensions() {
+		names := make([]nameClicks, len(result.Names[by]))
+		for i, name := range result.Names[by] {
+			names[i] = nameClicks{name.Name, name.Total}
+		}
+		body[clickreport.WordsOf(by).List] = names
 	}
 	return body
 }

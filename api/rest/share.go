@@ -1,8 +1,6 @@
 package rest
 
 import (
-	"strconv"
-
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/sharing"
@@ -78,30 +76,12 @@ func (a *API) createShare(c *call) error {
 
 // listShares answers GET /api/v1/shares.
 func (a *API) listShares(c *call) error {
-	page, ok := pageNumber(c)
-	if !ok {
-		return invalidField("page", badPage)
-	}
-	shares, err := a.links.Shares(c.ctx, c.account)
-	if err != nil {
-		return withOutage(shareOutage, err)
-	}
-	items := []shareItem{}
-	for i, share := range shares {
-		if int64(i)/schema.PageSize+1 == page {
-			items = append(items, newShareItem(share))
-		}
-	}
-	return answer(c.http, fasthttp.StatusOK, struct {
-		Success bool        `json:"success"`
-		Data    []shareItem `json:"data"`
-		Meta    pageMeta    `json:"meta"`
-	}{true, items, newPageMeta(page, int64(len(shares)))})
+	return answerPage(c, shareOutage, a.links.Shares, newShareItem)
 }
 
 // getShare answers GET /api/v1/shares/{id}.
 func (a *API) getShare(c *call) error {
-	share, err := a.links.Share(c.ctx, c.account, shareID(c))
+	share, err := a.links.Share(c.ctx, c.account, idInPath(c))
 	if err != nil {
 		return shareError(err)
 	}
@@ -110,16 +90,10 @@ func (a *API) getShare(c *call) error {
 
 // deleteShare answers DELETE /api/v1/shares/{id}.
 func (a *API) deleteShare(c *call) error {
-	if err := a.links.DeleteShare(c.ctx, c.account, shareID(c)); err != nil {
+	if err := a.links.DeleteShare(c.ctx, c.account, idInPath(c)); err != nil {
 		return shareError(err)
 	}
 	return answer(c.http, fasthttp.StatusOK, done{true})
-}
-
-// shareID returns the ID in the path, or 0 if the path has no valid one.
-func shareID(c *call) int64 {
-	id, _ := strconv.ParseInt(c.http.UserValue("id").(string), 10, 64)
-	return id
 }
 
 // shareError is the error of a call with the ID of a share.

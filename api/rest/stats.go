@@ -28,11 +28,7 @@ type dayClicks struct {
 }
 
 // linkStats answers GET /api/v1/stats/{hash}.
-func (a *API) linkStats(c *call) error {
-	link, err := a.ownedLink(c)
-	if err != nil {
-		return err
-	}
+func (a *API) linkStats(c *call, link schema.Link) error {
 	counts, err := a.clicks.Of(c.account).LinkStats(c.ctx, link.ID)
 	if err != nil {
 		return withOutage(readingClicks, err)

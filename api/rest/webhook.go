@@ -74,13 +74,13 @@ func newWebhookItem(h schema.Webhook) webhookItem {
 func (a *API) routeWebhooks() {
 	a.route(fasthttp.MethodPost, pathWebhooks, a.createWebhook)
 	a.route(fasthttp.MethodGet, pathWebhooks, a.listWebhooks)
-	a.route(fasthttp.MethodGet, pathWebhook, a.getWebhook)
-	a.route(fasthttp.MethodPatch, pathWebhook, a.editWebhook)
-	a.route(fasthttp.MethodDelete, pathWebhook, a.deleteWebhook)
-	a.route(fasthttp.MethodPost, pathWebhook+"/test", a.testWebhook)
-	a.route(fasthttp.MethodPost, pathWebhook+"/rotate", a.rotateSecret)
-	a.route(fasthttp.MethodGet, pathWebhook+"/deliveries", a.listDeliveries)
-	a.route(fasthttp.MethodPost, pathWebhook+"/deliveries/{delivery}/resend", a.resendDelivery)
+	a.route(fasthttp.MethodGet, pathWebhook, a.ofWebhook(a.getWebhook))
+	a.route(fasthttp.MethodPatch, pathWebhook, a.ofWebhook(a.editWebhook))
+	a.route(fasthttp.MethodDelete, pathWebhook, a.ofWebhook(a.deleteWebhook))
+	a.route(fasthttp.MethodPost, pathWebhook+"/test", a.ofWebhook(a.testWebhook))
+	a.route(fasthttp.MethodPost, pathWebhook+"/rotate", a.ofWebhook(a.rotateSecret))
+	a.route(fasthttp.MethodGet, pathWebhook+"/deliveries", a.ofWebhook(a.listDeliveries))
+	a.route(fasthttp.MethodPost, pathWebhook+"/deliveries/{delivery}/resend", a.ofWebhook(a.resendDelivery))
 }
 
 // createWebhook answers POST /api/v1/webhooks.
@@ -196,35 +196,24 @@ func (a *API) setScope(c *call, hook *schema.Webhook, body *body) error {
 
 // listWebhooks answers GET /api/v1/webhooks.
 func (a *API) listWebhooks(c *call) error {
-	page, ok := pageNumber(c)
-	if !ok {
-		return invalidField("page", badPage)
-	}
-	hooks, err := a.links.Webhooks(c.ctx, c.account)
-	if err != nil {
-		return withOutage(webhookOutage, err)
-	}
-	items := []webhookItem{}
-	for _, hook := range hooks {
-		if page == 1 { // the only one: schema.MaxWebhooks is less than a page
-			items = append(items, newWebhookItem(hook))
-		}
-	}
-	return answer(c.http, fasthttp.StatusOK, struct {
-		Success bool          `json:"success"`
-		Data    []webhookItem `json:"data"`
-		Meta    pageMeta      `json:"meta"`
-	}{true, items, newPageMeta(page, int64(len(hooks)))})
+	return answerPage(c, webhookOutage, a.links.Webhooks, newWebhookItem)
 }
 
-// ownedWebhook returns the webhook whose ID is in the path.
-func (a *API) ownedWebhook(c *call) (schema.Webhook, error) {
-	id, err := strconv.ParseInt(c.http.UserValue("id").(string), 10, 64)
-	if err != nil {
-		return schema.Webhook{}, schema.ClientErrorf(schema.CodeNotFound, noWebhook)
+// idInPath returns the ID in the path, or 0, which no object has, if the path has no valid one.
+func idInPath(c *call) int64 {
+	id, _ := strconv.ParseInt(c.http.UserValue("id").(string), 10, 64)
+	return id
+}
+
+// ofWebhook lets handle answer for the caller's webhook whose ID is in the path.
+func (a *API) ofWebhook(handle func(*call, schema.Webhook) error) func(*call) error {
+	return func(c *call) error {
+		hook, err := a.links.Webhook(c.ctx, c.account, idInPath(c))
+		if err != nil {
+			return webhookError(err)
+		}
+		return handle(c, hook)
 	}
-	hook, err := a.links.Webhook(c.ctx, c.account, id)
-	return hook, webhookError(err)
 }
 
 // webhookError is the error of a call with the ID of a webhook.
@@ -236,20 +225,12 @@ func webhookError(err error) error {
 }
 
 // getWebhook answers GET /api/v1/webhooks/{id}.
-func (a *API) getWebhook(c *call) error {
-	hook, err := a.ownedWebhook(c)
-	if err != nil {
-		return err
-	}
+func (a *API) getWebhook(c *call, hook schema.Webhook) error {
 	return answer(c.http, fasthttp.StatusOK, webhookAnswer{Success: true, Webhook: newWebhookItem(hook)})
 }
 
 // editWebhook answers PATCH /api/v1/webhooks/{id}.
-func (a *API) editWebhook(c *call) error {
-	hook, err := a.ownedWebhook(c)
-	if err != nil {
-		return err
-	}
+func (a *API) editWebhook(c *call, hook schema.Webhook) error {
 	body, err := decodeBody(c)
 	if err != nil {
 		return err
@@ -266,15 +247,11 @@ func (a *API) editWebhook(c *call) error {
 	if err := a.links.UpdateWebhook(c.ctx, hook); err != nil {
 		return webhookError(err)
 	}
-	return a.getWebhook(c)
+	return a.ofWebhook(a.getWebhook)(c)
 }
 
 // deleteWebhook answers DELETE /api/v1/webhooks/{id}.
-func (a *API) deleteWebhook(c *call) error {
-	hook, err := a.ownedWebhook(c)
-	if err != nil {
-		return err
-	}
+func (a *API) deleteWebhook(c *call, hook schema.Webhook) error {
 	if err := a.links.DeleteWebhook(c.ctx, c.account, hook.ID); err != nil {
 		return webhookError(err)
 	}
@@ -286,12 +263,8 @@ type done struct {
 }
 
 // testWebhook answers POST /api/v1/webhooks/{id}/test.
-func (a *API) testWebhook(c *call) error {
-	hook, err := a.ownedWebhook(c)
-	if err != nil {
-		return err
-	}
-	err = a.links.TestWebhook(c.ctx, c.account, hook.ID)
+func (a *API) testWebhook(c *call, hook schema.Webhook) error {
+	err := a.links.TestWebhook(c.ctx, c.account, hook.ID)
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return invalidField(shorten.FieldIsActive, "The webhook is off, or has no room for another delivery.")
 	}
@@ -302,11 +275,7 @@ func (a *API) testWebhook(c *call) error {
 }
 
 // rotateSecret answers POST /api/v1/webhooks/{id}/rotate.
-func (a *API) rotateSecret(c *call) error {
-	hook, err := a.ownedWebhook(c)
-	if err != nil {
-		return err
-	}
+func (a *API) rotateSecret(c *call, hook schema.Webhook) error {
 	secret := webhook.NewSecret()
 	if err := a.links.RotateSecret(c.ctx, c.account, hook.ID, secret, time.Now().Add(webhook.SecretOverlap)); err != nil {
 		return webhookError(err)
@@ -325,11 +294,7 @@ type deliveryItem struct {
 }
 
 // listDeliveries answers GET /api/v1/webhooks/{id}/deliveries.
-func (a *API) listDeliveries(c *call) error {
-	hook, err := a.ownedWebhook(c)
-	if err != nil {
-		return err
-	}
+func (a *API) listDeliveries(c *call, hook schema.Webhook) error {
 	deliveries, err := a.links.Deliveries(c.ctx, hook.ID)
 	if err != nil {
 		return withOutage(webhookOutage, err)
@@ -342,22 +307,15 @@ func (a *API) listDeliveries(c *call) error {
 		}
 		items = append(items, item)
 	}
-	return answer(c.http, fasthttp.StatusOK, struct {
-		Success bool           `json:"success"`
-		Data    []deliveryItem `json:"data"`
-	}{true, items})
+	return answer(c.http, fasthttp.StatusOK, list[deliveryItem]{true, items})
 }
 
 // resendDelivery answers POST /api/v1/webhooks/{id}/deliveries/{delivery}/resend.
-func (a *API) resendDelivery(c *call) error {
-	hook, err := a.ownedWebhook(c)
-	if err != nil {
-		return err
-	}
+func (a *API) resendDelivery(c *call, hook schema.Webhook) error {
 	if !hook.Active {
 		return invalidField(shorten.FieldIsActive, "The webhook is off.")
 	}
-	err = a.links.ResendDelivery(c.ctx, hook.ID, strings.ToValidUTF8(c.http.UserValue("delivery").(string), ""))
+	err := a.links.ResendDelivery(c.ctx, hook.ID, strings.ToValidUTF8(c.http.UserValue("delivery").(string), ""))
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return schema.ClientErrorf(schema.CodeNotFound, "There is no such delivery.")
 	}
