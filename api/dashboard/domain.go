@@ -21,10 +21,10 @@ func (d *Dashboard) routeDomains() {
 	d.get(pathDomains, d.listDomains)
 	d.post(pathDomains, d.addDomain)
 	d.keep(pathDomains, customdomain.FieldHost)
-	d.get(pathDomains+"/{id}", d.showDomain)
-	d.post(pathDomains+"/{id}/verify", d.verifyDomain)
-	d.post(pathSite, d.setSite)
-	d.post(pathDomains+"/{id}/remove", d.removeDomain)
+	d.get(pathDomains+"/{id}", d.ofDomain(d.showDomain))
+	d.post(pathDomains+"/{id}/verify", d.ofDomain(d.verifyDomain))
+	d.post(pathSite, d.ofDomain(d.setSite))
+	d.post(pathDomains+"/{id}/remove", d.ofDomain(d.removeDomain))
 }
 
 // domainsPage is the data of the list of domains and of the form that adds one.
@@ -153,11 +153,18 @@ func (d *Dashboard) domainPage(c *call, domain schema.Domain) (domainPage, error
 	return page, nil
 }
 
-func (d *Dashboard) showDomain(c *call) error {
-	domain, err := d.Domains.Domain(c.ctx, c.account.ID, c.pathID("id"))
-	if err != nil {
-		return err
+// ofDomain lets handle answer for the account's domain that the path names.
+func (d *Dashboard) ofDomain(handle func(*call, schema.Domain) error) func(*call) error {
+	return func(c *call) error {
+		domain, err := d.Domains.Domain(c.ctx, c.account.ID, c.pathID("id"))
+		if err != nil {
+			return err
+		}
+		return handle(c, domain)
 	}
+}
+
+func (d *Dashboard) showDomain(c *call, domain schema.Domain) error {
 	page, err := d.domainPage(c, domain)
 	if err != nil {
 		return err
@@ -166,11 +173,7 @@ func (d *Dashboard) showDomain(c *call) error {
 }
 
 // verifyDomain looks up the records and shows the result.
-func (d *Dashboard) verifyDomain(c *call) error {
-	before, err := d.Domains.Domain(c.ctx, c.account.ID, c.pathID("id"))
-	if err != nil {
-		return err
-	}
+func (d *Dashboard) verifyDomain(c *call, before schema.Domain) error {
 	domain, result, err := d.Domains.Verify(c.ctx, before)
 	page, pageErr := d.domainPage(c, domain)
 	if pageErr != nil {
@@ -207,12 +210,8 @@ func (d *Dashboard) refuse(c *call, page domainPage, err error) error {
 	return d.write(c, fasthttp.StatusConflict, "domain", page, problems{"": clientMessage(err, schema.CodeConflict)})
 }
 
-func (d *Dashboard) removeDomain(c *call) error {
-	domain, err := d.Domains.Domain(c.ctx, c.account.ID, c.pathID("id"))
-	if err != nil {
-		return err
-	}
-	err = d.Domains.Remove(c.ctx, domain)
+func (d *Dashboard) removeDomain(c *call, domain schema.Domain) error {
+	err := d.Domains.Remove(c.ctx, domain)
 	if clientMessage(err, schema.CodeConflict) != "" {
 		page, pageErr := d.domainPage(c, domain)
 		if pageErr != nil {

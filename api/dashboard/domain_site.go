@@ -40,14 +40,10 @@ func (d *Dashboard) site(c *call, domain schema.Domain) (siteForm, error) {
 	return newSiteForm(domain.Site, links), nil
 }
 
-func (d *Dashboard) setSite(c *call) error {
-	domain, err := d.Domains.Domain(c.ctx, c.account.ID, c.pathID("id"))
-	if err != nil {
-		return err
-	}
+func (d *Dashboard) setSite(c *call, domain schema.Domain) error {
 	site := schema.Site{RootURL: c.form(shorten.FieldRootURL), NotFoundURL: c.form(shorten.FieldNotFoundURL), ExpiredURL: c.form(shorten.FieldExpiredURL)}
 	links := schema.AppLinks{Apple: c.form(shorten.FieldAppleLinks), Android: c.form(shorten.FieldAndroidLinks)}
-	err = d.Shortener.SetSite(c.ctx, domain.ID, site, links)
+	err := d.Shortener.SetSite(c.ctx, domain.ID, site, links)
 	if problems, ok := problemsOf(err); ok {
 		page, err := d.domainPage(c, domain)
 		if err != nil {

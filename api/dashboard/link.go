@@ -32,11 +32,11 @@ func (d *Dashboard) routeLinks() {
 	d.get(pathLinks+"/new", d.showNew)
 	d.post(pathLinks+"/chosen", d.changeChosen)
 	d.routeQR()
-	d.post(pathLink+"/active", d.setActive)
-	d.get(pathLink+"/edit", d.showEdit)
+	d.post(pathLink+"/active", d.ofLink(d.setActive))
+	d.get(pathLink+"/edit", d.ofLink(d.showEdit))
 	d.post(pathLink+"/edit", d.editLink)
 	d.keep(pathLink+"/edit", keptFields...)
-	d.post(pathLink+"/delete", d.deleteLink)
+	d.post(pathLink+"/delete", d.ofLink(d.deleteLink))
 }
 
 // linkView is a link as shown on pages.
@@ -119,12 +119,19 @@ func (d *Dashboard) ownLink(c *call) (linkView, error) {
 	return d.linkView(link), nil
 }
 
-// setActive switches a link on or off and returns to the page with the form.
-func (d *Dashboard) setActive(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
+// ofLink lets handle answer for the account's link that the path names.
+func (d *Dashboard) ofLink(handle func(*call, linkView) error) func(*call) error {
+	return func(c *call) error {
+		link, err := d.ownLink(c)
+		if err != nil {
+			return err
+		}
+		return handle(c, link)
 	}
+}
+
+// setActive switches a link on or off and returns to the page with the form.
+func (d *Dashboard) setActive(c *call, link linkView) error {
 	active := c.form("active") == "true"
 	if _, err := d.Shortener.Edit(c.ctx, link.Link, shorten.Edit{IsActive: &active}); err != nil {
 		return err

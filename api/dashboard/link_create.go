@@ -153,7 +153,7 @@ func (d *Dashboard) filledPage(c *call) (name string, page any, err error) {
 		typed(&overview.Form)
 		return "overview", overview, err
 	}
-	list := linksPage{Page: 1}
+	list := linksPage{pager: pager{Page: 1}}
 	if err == nil && back.Path == pathLinks {
 		list.linkFilter = filterOf(func(field string) string { return clean([]byte(back.Query().Get(field))) })
 		list.Page = max(1, parseID(back.Query().Get("page")))

@@ -18,14 +18,11 @@ const clicksTimeout = 3 * time.Second
 type linksPage struct {
 	Links []linkView
 	linkFilter
-	Wrong      problems // of the filter
-	Total      int64    // links that match the filter
-	Page, Last int64
-	Previous   string // path; "" on the first page
-	Next       string
-	Self       string // path of this page
-	NoClicks   bool   // the click store does not answer
-	Progress   progress
+	pager
+	Wrong    problems // of the filter
+	Self     string   // path of this page
+	NoClicks bool     // the click store does not answer
+	Progress progress
 
 	Domains, States []option // of the filter
 
@@ -76,7 +73,8 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 	if err != nil {
 		return err
 	}
-	page.turn()
+	page.Self = page.address(page.Page)
+	page.turn(schema.PageSize, page.address)
 	if page.Links, err = d.withClicks(c, links); err != nil {
 		d.warnWithout("links", err)
 		page.NoClicks = true
@@ -100,18 +98,6 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 	page.Domains = page.domainOptions(page.Form)
 	page.Creating = page.Total == 0 && !page.Narrowed() || page.Form.Typed()
 	return nil
-}
-
-// turn sets the paths of this page and its neighbours.
-func (p *linksPage) turn() {
-	p.Last = max(1, (p.Total+schema.PageSize-1)/schema.PageSize)
-	p.Self = p.address(p.Page)
-	if p.Page > 1 {
-		p.Previous = p.address(min(p.Page-1, p.Last))
-	}
-	if p.Page < p.Last {
-		p.Next = p.address(p.Page + 1)
-	}
 }
 
 // withClicks returns the links with their clicks. If it returns an error, their clicks are a dash.

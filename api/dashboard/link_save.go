@@ -37,11 +37,7 @@ func versionOf(link schema.Link) string {
 	return base64.RawURLEncoding.EncodeToString(digest[:16])
 }
 
-func (d *Dashboard) showEdit(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
-	}
+func (d *Dashboard) showEdit(c *call, link linkView) error {
 	page := editPage{link, fieldsOf(link.Link, c.zone()), versionOf(link.Link)}
 	if c.http.QueryArgs().Has(shorten.FieldLongURL) { // typed before the session expired
 		page.Fields, page.Version = typedFields(c.query), cut(c.query(fieldVersion), maxAsked)
@@ -147,11 +143,7 @@ func linkProblems(err error) (problems, bool) {
 	return problemsOf(err)
 }
 
-func (d *Dashboard) deleteLink(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
-	}
+func (d *Dashboard) deleteLink(c *call, link linkView) error {
 	if err := d.Shortener.Delete(c.ctx, link.Link); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,6 +100,29 @@ func navigation(path string) []navItem {
 
 // below reports whether a path is a page's path or below it.
 func below(path, page string) bool { return path == page || strings.HasPrefix(path, page+"/") }
+
+// pager is the place of a page among those of a list.
+type pager struct {
+	Total          int64 // objects on all pages
+	Page, Last     int64
+	Previous, Next string // paths; "" if there is none
+}
+
+// turn sets the last page and the neighbours of a page. address returns the path of a page by its number.
+func (p *pager) turn(perPage int64, address func(page int64) string) {
+	p.Last = max(1, (p.Total+perPage-1)/perPage)
+	if p.Page > 1 {
+		p.Previous = address(min(p.Page-1, p.Last))
+	}
+	if p.Page < p.Last {
+		p.Next = address(p.Page + 1)
+	}
+}
+
+// pagesOf returns the addresses of the pages of a list that only their number tells apart.
+func pagesOf(path string) func(page int64) string {
+	return func(page int64) string { return path + "?page=" + strconv.FormatInt(page, 10) }
+}
 
 // render answers with a page.
 func (d *Dashboard) render(c *call, page string, data any) error {

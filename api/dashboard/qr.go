@@ -13,7 +13,7 @@ import (
 const pathQR = pathLink + "/qr"
 
 func (d *Dashboard) routeQR() {
-	d.get(pathQR, d.showQR)
+	d.get(pathQR, d.ofLink(d.showQR))
 	d.get(pathQR+".svg", func(c *call) error { return d.downloadQR(c, qr.SVG) })
 	d.get(pathQR+".png", func(c *call) error { return d.downloadQR(c, qr.PNG) })
 }
@@ -41,11 +41,7 @@ func (c *call) qrStyle() (qr.Style, problems) {
 	return style, wrong
 }
 
-func (d *Dashboard) showQR(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
-	}
+func (d *Dashboard) showQR(c *call, link linkView) error {
 	style, wrong := c.qrStyle()
 	page := qrPage{Link: link, Style: style, Levels: options(style.Level, option{Value: "L", Label: "7%, the coarsest"},
 		option{Value: "M", Label: "15%"}, option{Value: "Q", Label: "25%"}, option{Value: "H", Label: "30%, for logos"})}

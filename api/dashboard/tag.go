@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"strings"
 
 	"linkstream/api/shorten"
@@ -45,36 +44,28 @@ func (d *Dashboard) namesOfTags(c *call) error {
 
 // tagsPage is the data of the list of tags.
 type tagsPage struct {
-	Tags           []shorten.TagCount
-	Total          int64
-	Page, Last     int64
-	Previous, Next string // paths
-	NoClicks       bool   // the click store does not answer
-	More           bool   // the account has other tags, which the list does not show
+	pager
+	Tags     []shorten.TagCount
+	NoClicks bool // the click store does not answer
+	More     bool // the account has other tags, which the list does not show
 }
 
 // listTags counts the links and clicks of each tag.
 func (d *Dashboard) listTags(c *call) error {
-	page := tagsPage{Page: c.page()}
+	var page tagsPage
 	tags, more, err := d.Shortener.Tags(c.ctx, c.account.ID, "")
 	if err != nil {
 		return err
 	}
 	page.Total, page.More = int64(len(tags)), more
-	page.Last = max(1, (page.Total+tagsPerPage-1)/tagsPerPage)
-	page.Page = min(page.Page, page.Last)
+	page.Page = min(c.page(), max(1, (page.Total+tagsPerPage-1)/tagsPerPage))
+	page.turn(tagsPerPage, pagesOf(pathTags))
 	page.Tags = tags[(page.Page-1)*tagsPerPage : min(page.Page*tagsPerPage, page.Total)]
 	counting, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
 	if err := d.Shortener.CountClicks(counting, d.Clicks.Of(c.account.ID), c.account.ID, tags); err != nil {
 		d.warnWithout("tags", err)
 		page.NoClicks = true
-	}
-	if page.Page > 1 {
-		page.Previous = pathTags + "?page=" + strconv.FormatInt(page.Page-1, 10)
-	}
-	if page.Page < page.Last {
-		page.Next = pathTags + "?page=" + strconv.FormatInt(page.Page+1, 10)
 	}
 	return d.render(c, "tags", page)
 }

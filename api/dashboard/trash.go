@@ -23,17 +23,15 @@ func (d *Dashboard) routeTrash() {
 
 // trashPage is the data of the page of deleted links.
 type trashPage struct {
-	Links          []linkView
-	Total          int64
-	Page, Last     int64
-	Previous, Next string // paths
+	pager
+	Links []linkView
 }
 
 // Key names the link in the forms of the trash: two links of one account may have the same hash.
 func (l linkView) Key() string { return strconv.FormatInt(l.DomainID, 10) + "." + l.Hash }
 
 func (d *Dashboard) showTrash(c *call) (err error) {
-	page := trashPage{Page: c.page()}
+	page := trashPage{pager: pager{Page: c.page()}}
 	var links []schema.Link
 	filter := schema.LinkFilter{DeletedAfter: time.Now().Add(-schema.TrashTTL)}
 	if links, page.Total, err = d.DB.Links(c.ctx, c.account.ID, filter, page.Page); err != nil {
@@ -42,14 +40,7 @@ func (d *Dashboard) showTrash(c *call) (err error) {
 	if page.Links, err = d.withClicks(c, links); err != nil {
 		d.warnWithout("trash", err)
 	}
-	page.Last = max(1, (page.Total+schema.PageSize-1)/schema.PageSize)
-	address := func(n int64) string { return pathTrash + "?page=" + strconv.FormatInt(n, 10) }
-	if page.Page > 1 {
-		page.Previous = address(min(page.Page-1, page.Last))
-	}
-	if page.Page < page.Last {
-		page.Next = address(page.Page + 1)
-	}
+	page.turn(schema.PageSize, pagesOf(pathTrash))
 	return d.render(c, "trash", page)
 }
 
