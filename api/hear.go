@@ -19,7 +19,7 @@ import (
 const (
 	// hearingGroup is appended to the name of the consumer group of the ingest workers.
 	hearingGroup = ".webhooks"
-	// lookEvery is how often a process looks whether a webhook hears of clicks.
+	// lookEvery is how often a process checks whether any webhook hears of clicks.
 	lookEvery = time.Second
 	// maxHeard bounds the clicks of a transaction, and with them the memory that each partition takes while a long log is read.
 	maxHeard = 10_000
@@ -69,7 +69,7 @@ func newHearing(cfg settings, db schema.HearingStore, set *metrics.Set, log *slo
 	bounds := worker.DefaultConfig()
 	bounds.MaxBatch, bounds.Late = maxHeard, true
 	h := &hearing{db: db, countries: countries, client: client, log: log}
-	// The worker's metrics are those of counting, which this is not.
+	// The worker's own metrics count clicks that are stored, so they are not registered.
 	h.worker = worker.New(bounds, clicksTopic{client}, heard{db}, countries, log.With("group", topics.Group), metrics.NewSet())
 	const lag = "linkstream_api_webhook_lag_records"
 	service.Describe(set, lag, "Clicks that wait to be put into deliveries to webhooks, in the partitions of this process.")

@@ -23,7 +23,7 @@ const (
 	fieldOpen        = "open"         // a check box that removes the password
 )
 
-// behaviour is what a link does beside redirecting to its long URL, as text: a limit, rows of rules and variants, and the fields of a card.
+// behaviour has the fields of a link's extension as text: a limit, rows of rules and variants, and a card.
 type behaviour struct {
 	Rules, Variants []behaviourRow
 	Card            []behaviourInput
@@ -31,7 +31,7 @@ type behaviour struct {
 	// Password is a new password. It is not among behaviourFields, which outlast the session in the address of a page.
 	Password    behaviourInput
 	HasPassword bool   // the link has one
-	Open        bool   // it is to have none any more
+	Open        bool   // the password is to be removed
 	Host        string // of the short link, which previews name
 }
 
@@ -95,7 +95,7 @@ func namesOf(field string, inputs []behaviourInput) (names []string) {
 	return names
 }
 
-// typedBehaviour returns what get knows of the fields, after the action that fieldRow asks for. Empty rows are left out.
+// typedBehaviour reads the fields with get and then does the action of fieldRow. Empty rows are left out.
 func typedBehaviour(get func(field string) string) (b behaviour) {
 	action, at, _ := strings.Cut(get(fieldRow), " ")
 	read := func(list string, inputs []behaviourInput, most int) []behaviourRow {
@@ -231,7 +231,7 @@ func formatMoment(at schema.Moment, zone *time.Location) string {
 	return formatExpiry(time.Unix(int64(at), 0), zone)
 }
 
-// formatQuery writes query conditions as the query that meets them.
+// formatQuery writes the conditions as a query string that meets them.
 func formatQuery(conditions map[string]string) string {
 	query := url.Values{}
 	for name, value := range conditions {

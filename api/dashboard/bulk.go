@@ -59,7 +59,7 @@ func (p bulkPage) ShortURLs() string {
 // Failed returns the number of lines that have failed.
 func (p bulkPage) Failed() int64 { return int64(len(p.Results)) - p.Created }
 
-// bulkPage returns the page with what get knows of the fields.
+// bulkPage returns the page. get reads the fields of its form.
 func (d *Dashboard) bulkPage(c *call, get func(field string) string) (page bulkPage, err error) {
 	page.Lines, page.Tags = get(fieldLines), cut(get(shorten.FieldTags), maxAsked)
 	page.DomainID, page.Most = parseID(get(shorten.FieldDomainID)), maxBulkLinks

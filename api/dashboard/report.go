@@ -44,7 +44,7 @@ type reportPage struct {
 	File    string        // path of the series as a file
 	Show    string        // path of the page with Totals; "" if it has them, or cannot
 	Down    bool          // the click store does not answer
-	Busy    string        // why there is no Report, though it does; "" otherwise
+	Busy    string        // why there is no Report although the click store answers; "" otherwise
 	Self    string        // path of this page
 	Fields  url.Values    // of its query, to which buttons add
 	Poll    time.Duration
@@ -98,13 +98,13 @@ type reportFilter struct {
 	Without      string // path of the page without it
 }
 
-// clickReport is what a report says.
+// clickReport is the content of a report.
 type clickReport struct {
 	First    string // day
 	Last     string // day
 	Counter  counter
 	Visitors *int64 // nil if they are not known
-	Nothing  string // why there is no click, if that may be a mistake of the reader
+	Nothing  string // why there are no clicks, if the reader may have mistyped something; "" otherwise
 	Chart    chart
 	Rankings []ranking
 	Top      []topLink
@@ -182,7 +182,7 @@ func (d *Dashboard) newReportPage(c *call) (page reportPage, err error) {
 	return page, err
 }
 
-// ask reads what the query asks for: the report, and the links that it is about if these are not all. err is one of the stores.
+// ask reads the query: the report, and the links that it is about, nil for all. err is an error of a store.
 func (p *reportPage) ask(c *call) (asked clickreport.Request, some []int64, invalid map[string][]string, err error) {
 	args, zone := c.http.QueryArgs(), cmp.Or(c.query(clickreport.FieldZone), c.zone().String())
 	value := func(field string) (string, bool) {
@@ -305,7 +305,7 @@ func (p *reportPage) pathOf(action string, asked clickreport.Request, filters ma
 	return action + "?" + p.query(asked, filters, limit).Encode()
 }
 
-// fields returns those of the page's query to which the buttons of its lists add one. One of them shows all names, so no other limit is kept.
+// fields returns the fields of the query to which a button of a list adds one. The limit is left out: a button that shows all names sets it.
 func (p *reportPage) fields(asked clickreport.Request) url.Values {
 	values := p.query(asked, nil, asked.Limit)
 	if asked.Limit < clickreport.MaxTop {

@@ -50,7 +50,7 @@ func isNamed(names []schema.NameCount) bool {
 	return slices.ContainsFunc(names, func(n schema.NameCount) bool { return n.Name != "" })
 }
 
-// knownSince returns a day from which on clicks are known by the quarter of an hour.
+// knownSince returns the first day whose clicks are all known by the quarter of an hour.
 func knownSince(now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month()-12, 1, 0, 0, 0, 0, now.Location())
 }

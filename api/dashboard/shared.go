@@ -21,14 +21,14 @@ import (
 	"linkstream/schema/fair"
 )
 
-// This file shows shared reports to readers without an account. Readers cost the owner nothing: they have a pace of their own, their reads
-// of the stores take turns of their own, and a report that many of them look at is read once in a while.
+// This file shows shared reports to readers without an account. Readers do not slow down the owner: their requests have limits of their own,
+// their reads of the stores take turns of their own, and a page is kept for a while, however many readers it has.
 
 const pathShared = sharing.Path + "{secret}"
 
 const (
 	readerPace    = 10   // requests per second of a network, on average over paceOver
-	sharedPace    = 100  // the same at one shared report
+	sharedPace    = 100  // requests per second of one shared report, likewise
 	maxSharedName = 1000 // bytes of a field of the query
 	sharedCookie  = "linkstream-shared"
 )
@@ -37,11 +37,11 @@ const (
 // they read clicks at most half of the time.
 var sharedTurns = fair.Limits{Places: 1, Waiting: 64, WaitingEach: 8}
 
-// sharedPages keeps pages for a while, at most some 25 MiB of them. All readings that may wait for their turn are under way at once.
+// sharedPages keeps pages for a while, at most some 25 MiB of them. AtOnce is the number of pages that sharedTurns lets be made or wait.
 var sharedPages = slowread.Limits{Timeout: 8 * time.Second, Pause: 10 * time.Second, Share: 20, Age: 30 * time.Second, Keys: 128,
 	AtOnce: 1 + 64}
 
-// readers is what readers of shared reports have in common.
+// readers has the limits and the kept pages of all readers of shared reports.
 type readers struct {
 	byNetwork *fair.Pace[fair.Network]
 	byShare   *fair.Pace[[32]byte]
@@ -132,7 +132,7 @@ func (d *Dashboard) showShared(c *call) error {
 	return nil
 }
 
-// withoutReport returns what a reader is told if there is no page because of err, nil if the time is over.
+// withoutReport returns the failure that a reader sees if err has prevented the page; nil: it was not made in time.
 func withoutReport(err error) error {
 	var told *failure
 	if errors.As(err, &told) {
@@ -224,7 +224,7 @@ func (d *Dashboard) sharedReport(c *call) (page reportPage, err error) {
 	return page, nil
 }
 
-// sharedPart is what the page of a shared report has in place of what its owner can do.
+// sharedPart is shown by the page of a shared report instead of the owner's buttons.
 type sharedPart struct {
 	Of string    // the links, in words
 	At time.Time // when the page was made

@@ -13,14 +13,14 @@ import (
 	"linkstream/schema/fair"
 )
 
-// underWay bounds the attempts that wait to be computed. Things take turns, and all attempts are one client of the pool of passwords, so
-// that a flood of attempts at one link delays neither other links nor sign-ins by more than a computation or two.
+// underWay bounds the attempts whose hashes wait to be computed. Links take turns, and all attempts together are one client of the pool of
+// passwords. So a flood of attempts at one link delays other links and sign-ins by one or two hashes at most.
 var underWay = fair.Limits{Places: 2, Waiting: 1024, WaitingEach: 128}
 
-// visitors is the client of the pool that all attempts are.
+// visitors is the pool's client for all attempts.
 type visitors struct{}
 
-// Guard checks attempts at the passwords of things of one kind, such as links. Its methods may be called concurrently.
+// Guard checks passwords of things of one kind, such as links, and limits the attempts. Its methods may be called concurrently.
 type Guard struct {
 	pool     *auth.PasswordPool
 	attempts *ratelimit.AttemptLimiter
@@ -31,8 +31,8 @@ type Guard struct {
 
 // NewGuard returns a Guard. Attempts are limited by the windows of now; nil: time.Now.
 //
-// Many people may share an address. The limit of a thing is that of a guesser with many networks: it is above what the visitors of a link
-// need, and a random password of four small letters lasts for days.
+// Many people may share an address. The limit of a thing, over all networks, is above what the visitors of a link need, and still protects a
+// random password of four small letters for days.
 func NewGuard(kind string, store schema.AttemptStore, pool *auth.PasswordPool, now func() time.Time) *Guard {
 	one, all := "password of a "+kind, "passwords of "+kind+"s"
 	return &Guard{
@@ -46,7 +46,7 @@ func NewGuard(kind string, store schema.AttemptStore, pool *auth.PasswordPool, n
 }
 
 // Check returns whether a password is right, or how long the client must wait, in whole seconds. hash returns the hash of the password of
-// the thing with that ID: "" if it has none, so that any is right, CodeNotFound if there is no such thing.
+// the thing with that ID: "" if it has none, so that every password is right; CodeNotFound if there is no such thing.
 func (g *Guard) Check(
 	ctx context.Context, id int64, client netip.Addr, password string, hash func() (string, error),
 ) (right bool, wait time.Duration, err error) {
@@ -73,7 +73,7 @@ func (g *Guard) Check(
 	return right, 0, err
 }
 
-// limits returns what an attempt counts as.
+// limits returns the limits that count an attempt.
 func (g *Guard) limits(id int64, client netip.Addr) []ratelimit.Attempt {
 	subnet, thing := fair.Subnet(client).String(), fmt.Sprint(id)
 	all := []ratelimit.Attempt{g.byThingAndAddress.By(thing + " " + subnet), g.byAddress.By(subnet), g.byThing.By(thing)}

@@ -1,4 +1,4 @@
-// Package linkpassword checks for edges what visitors enter for links that ask for a password.
+// Package linkpassword checks the passwords of links for edges, which do not know them.
 package linkpassword
 
 import (
@@ -53,7 +53,7 @@ func New(store Store, pool *auth.PasswordPool, now func() time.Time, requests *r
 	return &Checker{store: store, guard: NewGuard("link", store, pool, now), requests: requests, log: log}
 }
 
-// Check returns what becomes of an attempt. A link without a password takes any.
+// Check judges an attempt. Every password is right for a link without one.
 func (c *Checker) Check(ctx context.Context, attempt schema.PasswordAttempt) (schema.PasswordVerdict, error) {
 	var version int64
 	right, wait, err := c.guard.Check(ctx, attempt.LinkID, attempt.Client, attempt.Password, func() (hash string, err error) {

@@ -32,8 +32,8 @@ const (
 	callTimeout = 5 * time.Second // of one call to a store
 )
 
-// Bounds of what streams may take of a process. They are not those of all processes together: streams cost others nothing, and a count that
-// processes share would refuse the clients of a killed one until it had forgotten them.
+// Limits of the streams of one process. Processes share no count, because it would still hold the streams of a killed process and refuse its
+// clients when they connect again.
 const (
 	MaxStreams        = 10                         // of an account
 	maxLinksOfAccount = 2 * schema.MaxReportLinks  // in all its topics together
@@ -50,16 +50,16 @@ var (
 // Topic says which links a stream counts: Link, or all links of the account with the tag and on the domain, if they are set.
 type Topic struct {
 	Account int64
-	Link    int64 // 0: not only one
+	Link    int64 // 0: any link
 	Tag     string
 	Domain  int64 // 0: the default one
-	// ByDomain says that only links on Domain are meant.
+	// ByDomain limits the topic to links on Domain.
 	ByDomain bool
 }
 
 func (t Topic) ofAccount() bool { return t.Link == 0 && t.Tag == "" && !t.ByDomain }
 
-// Holder is what entitles a client to a stream: the ID of an API token, or of a session.
+// Holder is the ID of the API token or of the session with which a stream was opened.
 type Holder struct{ Token, Session int64 }
 
 // Counts are the clicks of a topic.
@@ -86,7 +86,7 @@ type Hub struct {
 	countedUntil func(context.Context) (time.Time, bool)
 	max          int // streams
 	log          *slog.Logger
-	early, begun chan struct{}  // a topic has no counts; the first stream is there
+	early, begun chan struct{}  // signals: a topic lacks counts; the first stream was opened
 	writers      sync.WaitGroup // has the streams that are not closed
 
 	mu      sync.Mutex
@@ -111,7 +111,7 @@ type topic struct {
 	counts  Counts
 	stale   bool          // links have changed since the counts were read
 	owned   schema.Period // clicks of the account, unless the topic is a link
-	moved   bool          // owned has changed since links were read: there may be others
+	moved   bool          // owned has changed since links were read, so the account may have new links
 	reading bool          // links are being read
 }
 

@@ -17,7 +17,7 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
-// Stream is a client that hears of a topic. It belongs to one goroutine.
+// Stream sends the counts of a topic to a client. It belongs to one goroutine.
 type Stream struct {
 	hub     *Hub
 	topic   *topic
@@ -64,7 +64,7 @@ func (s *Stream) Serve(http *fasthttp.RequestCtx, data func(dst []byte, counts C
 		left := make(chan struct{})
 		go func() {
 			defer close(left)
-			_, _ = io.ReadFull(conn, make([]byte, 1)) // a client sends nothing more, but its end
+			_, _ = io.ReadFull(conn, make([]byte, 1)) // returns when the client closes the connection, for it has nothing to send
 		}()
 		s.write(conn, head, left, data)
 		owned.Close()
@@ -76,10 +76,11 @@ func (s *Stream) Serve(http *fasthttp.RequestCtx, data func(dst []byte, counts C
 func SetHeaders(http *fasthttp.RequestCtx) {
 	http.SetStatusCode(fasthttp.StatusOK)
 	http.SetContentType("text/event-stream")
-	http.Response.Header.Set("X-Accel-Buffering", "no") // by which nginx sends events on at once
+	http.Response.Header.Set("X-Accel-Buffering", "no") // makes nginx pass events on at once
 }
 
-// write writes the first state, each later one and comments until the stream is over, the client has left, or it does not read.
+// write writes the counts, each change of them, and comments. It returns when the stream is over, or when the client has left or stops
+// reading.
 func (s *Stream) write(conn net.Conn, said []byte, left <-chan struct{}, data func([]byte, Counts) ([]byte, string)) {
 	comments := time.NewTicker(commentEvery)
 	defer comments.Stop()

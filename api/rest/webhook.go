@@ -177,7 +177,7 @@ func (a *API) setScope(c *call, hook *schema.Webhook, body *body) error {
 	}
 	switch {
 	case hash == nil && domainID != nil:
-		body.reject(shorten.FieldDomainID, "The domain id says on which domain the hash is: give both.")
+		body.reject(shorten.FieldDomainID, "A domain id needs a hash: give both.")
 	case hash != nil:
 		link, err := a.shortener.OwnedLink(c.ctx, c.account, *hash, domainID)
 		switch {
@@ -189,7 +189,7 @@ func (a *API) setScope(c *call, hook *schema.Webhook, body *body) error {
 		hook.Hash, hook.DomainID = link.Hash, link.DomainID
 	}
 	if hook.Hash != "" && hook.Tag != "" {
-		body.reject(fieldTag, "A webhook hears of one link, or of the links with one tag: clear the hash or the tag.")
+		body.reject(fieldTag, "A webhook is for one link or for one tag: clear the hash or the tag.")
 	}
 	return nil
 }

@@ -1,5 +1,4 @@
-// Package sharing lets accounts share reports with people who have no account: it makes secret URLs, and knows who may read what is behind
-// them.
+// Package sharing shares reports with people who have no account: it makes secret URLs and checks who may read their reports.
 package sharing
 
 import (
@@ -61,7 +60,7 @@ type Shares struct {
 	guard     *linkpassword.Guard
 }
 
-// New returns Shares whose URLs are below base. Attempts at passwords are limited by the windows of now; nil: time.Now.
+// New returns Shares whose URLs are below base. now is the clock of limits of passwords; nil: time.Now.
 func New(base schema.BaseURL, store Store, shortener *shorten.Shortener, now func() time.Time) *Shares {
 	return &Shares{base, store, shortener, linkpassword.NewGuard("shared report", store, shortener.Passwords(), now)}
 }
@@ -154,7 +153,7 @@ func Redact(path string) string {
 	return path
 }
 
-// Open returns the share with a secret, and its account. CodeNotFound if nobody may read the report, or not any more.
+// Open returns the share with a secret, and its account. CodeNotFound if there is no such share, or it has ended.
 func (s *Shares) Open(ctx context.Context, secret string) (schema.Share, schema.Account, error) {
 	digest := Credential(secret)
 	if digest == [sha256.Size]byte{} {

@@ -10,11 +10,11 @@ import (
 // Limits are those of Results.
 type Limits struct {
 	Timeout time.Duration // of a reading
-	Pause   time.Duration // between two readings for a key, at least, unless the last one was useless
-	Share   int           // and as many times as long as the last one took
-	Age     time.Duration // how long a result is known
-	Keys    int           // that have a result
-	AtOnce  int           // readings
+	Pause   time.Duration // between two readings for a key, at least, unless the last result was useless
+	Share   int           // the pause is also at least Share times the duration of the last reading
+	Age     time.Duration // for which a result is kept
+	Keys    int           // whose results are kept
+	AtOnce  int           // readings at the same time
 }
 
 // Results are the last results of reads of one kind, by key. The methods may be called concurrently.
@@ -45,7 +45,7 @@ type Result[V any] struct {
 	At    time.Time // when the reading began
 }
 
-// Use says what a result is good for.
+// Use says whether a result may be returned, and whether it is read again.
 type Use int
 
 // The uses of a result.
@@ -55,7 +55,7 @@ const (
 	Fresh              // nothing is read
 )
 
-// New returns results, which somebody has to Run.
+// New returns Results. The caller must call Run.
 func New[K comparable, V any](limits Limits) *Results[K, V] {
 	r := &Results[K, V]{limits: limits, turns: make(chan struct{}, limits.AtOnce), keys: map[K]*entry[V]{}}
 	r.stop, r.end = context.WithCancel(context.Background())

@@ -32,7 +32,7 @@ const (
 	idleEvery      = 2 * time.Second
 	maxSending     = 512 // webhooks that one process sends to at the same time
 	readAhead      = 8   // deliveries of a webhook that are read together
-	turn           = 16  // of these, before others take their turn
+	turn           = 16  // such reads of a webhook, before it is the turn of others
 	connectTimeout = 5 * time.Second
 	answerTimeout  = 15 * time.Second
 	sendTimeout    = 20 * time.Second
@@ -137,8 +137,8 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// enter takes a slot for a webhook of an account. An account that deletes webhooks while their receivers hang, and makes others, has no
-// more slots than webhooks: further ones wait until their lease ends.
+// enter takes a slot for a webhook of an account, unless the account has as many slots as it may have webhooks. Otherwise an account could
+// take all slots by replacing webhooks whose receivers hang. A webhook without a slot waits until its lease ends.
 func (s *Sender) enter(account int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,8 @@ func (s *Sender) claim(ctx context.Context, holder string, limit int) ([]schema.
 	return s.store.ClaimWebhooks(ctx, holder, lease, limit)
 }
 
-// send sends deliveries of a webhook that holder has, until none waits, one fails, or others take their turn.
+// send sends the deliveries of a webhook whose lease holder has. It stops when no delivery waits, when one fails, or when it is the turn of
+// other webhooks.
 func (s *Sender) send(ctx, attempts context.Context, hook schema.Webhook, holder string) {
 	noting := context.WithoutCancel(ctx)
 	release := true
@@ -190,7 +191,7 @@ func (s *Sender) send(ctx, attempts context.Context, hook schema.Webhook, holder
 				return
 			}
 			if held, err = s.note(noting, hook, holder, d, note); err != nil || !held || !note.Delivered {
-				release = err != nil // after a failure that was noted the lease has ended, or is another one's
+				release = err != nil // a noted failure ends the lease; without held, another process has it
 				break
 			}
 		}
@@ -249,7 +250,7 @@ func (s *Sender) attempt(ctx context.Context, hook schema.Webhook, d schema.Deli
 	return note
 }
 
-// post sends a delivery. It has read the answer.
+// post sends a delivery and reads the answer.
 func (s *Sender) post(ctx context.Context, hook schema.Webhook, d schema.Delivery) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
@@ -280,7 +281,7 @@ func (s *Sender) post(ctx context.Context, hook schema.Webhook, d schema.Deliver
 		return nil, err
 	}
 	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // the status has said all
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // only the status counts
 	return answer, nil
 }
 
@@ -303,7 +304,7 @@ func sign(hook schema.Webhook, message string, at time.Time, body []byte) (strin
 	return strings.Join(signatures, " "), nil
 }
 
-// body returns what is sent. It is the same at each attempt.
+// body returns the body of a delivery, which is the same in each attempt.
 func (s *Sender) body(d schema.Delivery) ([]byte, error) {
 	message := struct {
 		Type      string         `json:"type"`
@@ -339,7 +340,7 @@ func (s *Sender) body(d schema.Delivery) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
-// retryAfter returns how long a receiver asks to be left alone: Retry-After has seconds or a date (RFC 9110, section 10.2.3).
+// retryAfter returns the pause that a receiver asks for: Retry-After has seconds or a date (RFC 9110, section 10.2.3).
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value, pause := header.Get("Retry-After"), time.Duration(0)
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
