@@ -107,7 +107,7 @@ func (b *body) decodeOptional(field string, into **string, problem string) {
 func (b *body) setRequest(req *shorten.Request) {
 	b.decodeString(shorten.FieldLongURL, &req.LongURL, badLongURL)
 	b.decodeOptional(shorten.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
-	b.decode(shorten.FieldDomainID, &req.DomainID, "The domain id must be an integer.")
+	b.decode(shorten.FieldDomainID, &req.DomainID, badDomainID)
 	b.decodeString(shorten.FieldTitle, &req.Title, badTitle)
 	if tags := b.tags(); tags != nil {
 		req.Tags = *tags

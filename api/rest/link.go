@@ -128,7 +128,7 @@ func listRequest(c *call) shorten.ListRequest {
 	if args.Has("domain_id") {
 		id, err := strconv.ParseInt(string(args.Peek("domain_id")), 10, 64)
 		if req.DomainID = &id; err != nil {
-			invalid["domain_id"] = []string{"The domain id must be an integer."}
+			invalid["domain_id"] = []string{badDomainID}
 		}
 	}
 	if args.Has("is_active") {
@@ -169,8 +169,8 @@ func (a *API) listTags(c *call) error {
 	return answer(c.http, fasthttp.StatusOK, list[tagItem]{true, items})
 }
 
+const badDomainID = "The domain id must be an integer."
+
 func invalidField(field, problem string) error {
-	return &schema.Error{
-		Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: map[string][]string{field: {problem}},
-	}
+	return shorten.InvalidFields(map[string][]string{field: {problem}})
 }

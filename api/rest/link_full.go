@@ -82,7 +82,7 @@ func linkInPath(c *call) (hash string, domainID *int64, err error) {
 	if args := c.http.QueryArgs(); args.Has("domain_id") {
 		id, err := strconv.ParseInt(string(args.Peek("domain_id")), 10, 64)
 		if err != nil {
-			return "", nil, invalidField("domain_id", "The domain id must be an integer.")
+			return "", nil, invalidField("domain_id", badDomainID)
 		}
 		domainID = &id
 	}

@@ -9,6 +9,7 @@ import (
 
 	"linkstream/api/clickreport"
 	"linkstream/api/live"
+	"linkstream/api/shorten"
 )
 
 // liveCounts is the data of an event.
@@ -42,8 +43,7 @@ func (a *API) accountLive(c *call) error {
 	case err != nil:
 		return err
 	case invalid != nil:
-		invalid.Message = "The request has invalid fields."
-		return invalid
+		return shorten.InvalidFields(invalid.Fields)
 	}
 	topic, args := live.Topic{Account: c.account}, c.http.QueryArgs()
 	if links != nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/qr"
-	"linkstream/schema"
+	"linkstream/api/shorten"
 )
 
 // linkQR answers GET /api/v1/links/{hash}/qr.
@@ -16,7 +16,7 @@ func (a *API) linkQR(c *call) error {
 		for field, problem := range problems {
 			fields[field] = []string{problem}
 		}
-		return &schema.Error{Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: fields}
+		return shorten.InvalidFields(fields)
 	}
 	link, err := a.ownedLink(c)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/clickreport"
+	"linkstream/api/shorten"
 	"linkstream/schema"
 )
 
@@ -110,7 +111,7 @@ func (a *API) readReport(c *call, besides *schema.Error) (clickreport.Request, e
 		maps.Copy(problems, besides.Fields)
 	}
 	if len(problems) > 0 {
-		return asked, &schema.Error{Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: problems}
+		return asked, shorten.InvalidFields(problems)
 	}
 	return asked, nil
 }

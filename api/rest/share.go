@@ -57,7 +57,7 @@ func (a *API) createShare(c *call) error {
 	req := sharing.Request{AccountID: c.account}
 	body.decodeOptional(sharing.FieldHash, &req.Hash, "The hash must be a string or null.")
 	body.decodeOptional(sharing.FieldTag, &req.Tag, "The tag must be a string or null.")
-	body.decode(sharing.FieldDomainID, &req.DomainID, "The domain id must be an integer.")
+	body.decode(sharing.FieldDomainID, &req.DomainID, badDomainID)
 	req.ExpiresAt = body.time(sharing.FieldExpiresAt)
 	body.decodeOptional(sharing.FieldPassword, &req.Password, "The password must be a string or null.")
 	body.decode(sharing.FieldHideTargets, &req.HideTargets, badActive)

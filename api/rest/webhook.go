@@ -131,7 +131,7 @@ func (a *API) setWebhook(c *call, hook *schema.Webhook, body *body) error {
 		return err
 	}
 	if len(body.malformed) > 0 {
-		return &schema.Error{Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: body.malformed}
+		return shorten.InvalidFields(body.malformed)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (a *API) setScope(c *call, hook *schema.Webhook, body *body) error {
 	body.decodeOptional(fieldHash, &hash, "The hash must be a string or null.")
 	body.decodeOptional(fieldTag, &tag, "The tag must be a string or null.")
 	var domainID *int64
-	body.decode(shorten.FieldDomainID, &domainID, "The domain id must be an integer.")
+	body.decode(shorten.FieldDomainID, &domainID, badDomainID)
 	if body.isNull(fieldHash) {
 		hook.Hash, hook.DomainID = "", 0
 	}
@@ -172,7 +172,7 @@ func (a *API) setScope(c *call, hook *schema.Webhook, body *body) error {
 	if tag != nil {
 		hook.Tag = *tag
 		if !schema.ValidTag(*tag) {
-			body.reject(fieldTag, "A tag has 1 to 32 characters of a-z, 0-9, _ and -.")
+			body.reject(fieldTag, shorten.BadTag)
 		}
 	}
 	switch {

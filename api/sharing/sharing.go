@@ -84,7 +84,7 @@ func (s *Shares) Create(ctx context.Context, req Request) (share schema.Share, u
 		problems[FieldPassword] = []string{shorten.BadPassword}
 	}
 	if maps.Copy(problems, req.Malformed); len(problems) > 0 {
-		return share, "", &schema.Error{Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: problems}
+		return share, "", shorten.InvalidFields(problems)
 	}
 	if req.Password != nil {
 		if share.PasswordHash, err = s.shortener.Passwords().Hash(ctx, req.AccountID, *req.Password); err != nil {
@@ -108,7 +108,7 @@ var tooMany = fmt.Sprintf("An account has at most %d shared reports: delete one 
 func (s *Shares) selectLinks(ctx context.Context, share *schema.Share, req Request, problems map[string][]string) error {
 	if req.Tag != nil {
 		if share.Tag = *req.Tag; !schema.ValidTag(share.Tag) {
-			problems[FieldTag] = []string{"A tag has 1 to 32 characters of a-z, 0-9, _ and -."}
+			problems[FieldTag] = []string{shorten.BadTag}
 		}
 	}
 	if req.Hash != nil {

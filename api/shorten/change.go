@@ -83,11 +83,11 @@ func (s *Shortener) named(ctx context.Context, accountID int64, names []LinkName
 		at := slices.IndexFunc(byHash[name.Hash], func(link schema.Link) bool { return name.DomainID == nil || link.DomainID == *name.DomainID })
 		switch {
 		case len(name.Malformed) > 0:
-			results[i].Err = invalidFields(name.Malformed)
+			results[i].Err = InvalidFields(name.Malformed)
 		case at < 0:
 			results[i].Err = NotFound()
 		case seen[byHash[name.Hash][at].ID]:
-			results[i].Err = invalidFields(map[string][]string{"": {"The link is named twice."}})
+			results[i].Err = InvalidFields(map[string][]string{"": {"The link is named twice."}})
 		default:
 			results[i].Link = byHash[name.Hash][at]
 			seen[results[i].Link.ID] = true

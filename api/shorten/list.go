@@ -70,7 +70,7 @@ func (s *Shortener) listByClicks(
 		return nil, 0, err
 	}
 	if len(ids) > MaxSorted {
-		return nil, 0, invalidFields(map[string][]string{
+		return nil, 0, InvalidFields(map[string][]string{
 			"sort": {"More than 100,000 links cannot be sorted by clicks: narrow the list with q, tag, domain_id or is_active."}})
 	}
 	counts, err := clicks.ClickCounts(ctx, ids)

@@ -104,7 +104,8 @@ func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error
 	return s.store(ctx, d.link, req.CustomAlias)
 }
 
-func invalidFields(fields map[string][]string) error {
+// InvalidFields returns an error of CodeInvalid with the problems of each field.
+func InvalidFields(fields map[string][]string) error {
 	return &schema.Error{Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: fields}
 }
 
@@ -128,9 +129,9 @@ func (s *Shortener) store(ctx context.Context, link schema.Link, alias *string) 
 func rejection(err error) error {
 	switch schema.ErrorCode(err) {
 	case schema.CodeConflict:
-		return invalidFields(map[string][]string{FieldCustomAlias: {"The alias is already in use on this domain."}})
+		return InvalidFields(map[string][]string{FieldCustomAlias: {"The alias is already in use on this domain."}})
 	case schema.CodeNotFound:
-		return invalidFields(map[string][]string{FieldDomainID: {domainProblem}})
+		return InvalidFields(map[string][]string{FieldDomainID: {domainProblem}})
 	}
 	return err
 }

@@ -208,8 +208,11 @@ func (s *Shortener) DeleteTag(ctx context.Context, accountID int64, tag string) 
 	return s.links.RenameTag(ctx, accountID, tag, "", time.Now().UTC().Truncate(time.Second))
 }
 
+// BadTag says which tags are valid.
+const BadTag = "A tag has 1 to 32 characters of a-z, 0-9, _ and -."
+
 func (v *validation) tag(field, tag string) {
 	if !schema.ValidTag(tag) {
-		v.reject(field, "A tag has 1 to 32 characters of a-z, 0-9, _ and -.")
+		v.reject(field, BadTag)
 	}
 }

@@ -18,7 +18,7 @@ func (s *Shortener) Restore(ctx context.Context, accountID int64, hash string, d
 	link, err := s.links.RestoreLink(ctx, accountID, hash, domainID, now.Add(-schema.TrashTTL), now)
 	switch schema.ErrorCode(err) {
 	case schema.CodeConflict:
-		return link, invalidFields(map[string][]string{"hash": {"You have a link with this hash, which takes the place of a deleted one."}})
+		return link, InvalidFields(map[string][]string{"hash": {"You have a link with this hash, which takes the place of a deleted one."}})
 	case schema.CodeNotFound:
 		return link, notInTrash()
 	}

@@ -40,7 +40,7 @@ func (v *validation) reject(field, problem string) {
 func (v *validation) outcome() error {
 	switch {
 	case len(v.invalid) > 0:
-		return invalidFields(v.invalid)
+		return InvalidFields(v.invalid)
 	case v.unsafe:
 		return schema.ClientErrorf(schema.CodeUnsafeURL, "The long URL leads to a host that is known as unsafe.")
 	}
