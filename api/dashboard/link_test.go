@@ -119,24 +119,6 @@ func (s *testService) apiTotal(t *testing.T, hash string) int64 {
 	return got.Stats.Total
 }
 
-func TestPartsThatDidNotChange(t *testing.T) {
-	s := start(t)
-	link := s.addLink(t, "sale", "https://example.org/")
-	b := s.signedIn(t)
-	for i, part := range []string{"/dashboard?part=report", "/dashboard/links?part=counts", "/dashboard/links/0/sale?part=report"} {
-		tag := b.get(part).header.Get("ETag")
-		b.fields.Set("If-None-Match", tag)
-		if got := b.get(part); tag == "" || got.status != http.StatusNotModified || got.body != "" {
-			t.Errorf("%s with the tag %s answers %d %q", part, tag, got.status, got.body)
-		}
-		s.count(t, click{link: link, at: s.now(), times: i + 1})
-		if got := b.get(part); got.status != http.StatusOK || got.header.Get("ETag") == tag || got.body == "" {
-			t.Errorf("%s after a click answers %d with the tag %s", part, got.status, got.header.Get("ETag"))
-		}
-		b.fields.Del("If-None-Match")
-	}
-}
-
 func TestLinksOfOneHash(t *testing.T) {
 	s := start(t)
 	domain := s.addDomain(t, "go.example.com", true)

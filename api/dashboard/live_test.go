@@ -15,8 +15,8 @@ import (
 
 var liveAttributes = regexp.MustCompile(`data-live="([^"]+)" data-tag="([^"]+)" data-every="(\d+)"`)
 
-// The first poll of a page is answered like any other: 304 if nothing has changed since the page was rendered.
-func TestFirstPoll(t *testing.T) {
+// A poll is answered with 304 if nothing has changed since the page was rendered, or since the poll before.
+func TestPolls(t *testing.T) {
 	s := start(t)
 	link := s.addLinkAt(t, "sale", "https://example.org/", s.now().AddDate(-2, 0, 0))
 	s.count(t, click{link: link, at: s.now().AddDate(-2, 0, 0)})
@@ -32,8 +32,14 @@ func TestFirstPoll(t *testing.T) {
 			t.Errorf("%s: the first poll is answered with %d, %d bytes", path, got.status, len(got.body))
 		}
 		s.count(t, click{link: link, at: s.now()})
-		if got := b.get(html.UnescapeString(found[1])); got.status != http.StatusOK {
-			t.Errorf("%s: after a click the poll is answered with %d", path, got.status)
+		after := b.get(html.UnescapeString(found[1]))
+		tag := after.header.Get("ETag")
+		if after.status != http.StatusOK || after.body == "" || tag == html.UnescapeString(found[2]) {
+			t.Errorf("%s: after a click the poll is answered with %d and the tag %s", path, after.status, tag)
+		}
+		b.fields.Set("If-None-Match", tag)
+		if got := b.get(html.UnescapeString(found[1])); tag == "" || got.status != http.StatusNotModified {
+			t.Errorf("%s: the next poll, with the tag %s, is answered with %d", path, tag, got.status)
 		}
 		b.fields.Del("If-None-Match")
 	}

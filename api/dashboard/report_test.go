@@ -60,7 +60,6 @@ func TestReport(t *testing.T) {
 		return nil
 	})
 	sale, other := s.addLink(t, "sale", "https://example.org/"), s.addLink(t, "other", "https://example.org/other")
-	s.addForeign(t)
 	at := s.now().UTC().AddDate(0, 0, -2).Truncate(24 * time.Hour)
 	day, hour := at.Format(time.DateOnly), at.Add(23*time.Hour+30*time.Minute)
 	s.count(t,
@@ -177,18 +176,6 @@ func TestReport(t *testing.T) {
 	})
 	t.Run("says that a time zone does not exist", func(t *testing.T) {
 		b.get("/dashboard/report?tz=Mars").want(t, http.StatusUnprocessableEntity, "The time zone must be an IANA name")
-	})
-	t.Run("is polled, by its part", func(t *testing.T) {
-		page := b.get(of("&part=report"))
-		page.want(t, http.StatusOK, "Clicks 19")
-		if strings.Contains(page.body, "<html") || page.header.Get("ETag") == "" {
-			t.Errorf("got more than the part: %s", page.body)
-		}
-	})
-	t.Run("is of one's own links", func(t *testing.T) {
-		for _, link := range []string{"0/theirs", "0/none", "x/sale", fmt.Sprint(1, "/sale")} {
-			b.get("/dashboard/links/"+link).want(t, http.StatusNotFound)
-		}
 	})
 	t.Run("says that clicks cannot be shown", func(t *testing.T) {
 		down.Store(true)
