@@ -18,9 +18,7 @@ func TestPostgres(t *testing.T) {
 	testEngine(t, testengines.StartPostgres, postgresStore{})
 }
 
-func TestPostgresServesTLS(t *testing.T) {
-	t.Parallel()
-	e := begin(t, testengines.StartPostgres, t.TempDir())
+func testTLS(t *testing.T, e *testengines.Engine) {
 	verified := &testengines.Engine{Addr: strings.Replace(e.Addr, "disable", "verify-full&sslrootcert="+url.QueryEscape(e.CertFile), 1)}
 	err := withPostgres(t.Context(), verified, func(conn *pgx.Conn) (err error) {
 		var secure bool
