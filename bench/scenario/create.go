@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	bulkConns    = 8                         // calls at the same time; all are of one account, which has one writer at a time
+	bulkConns    = 2                         // calls at the same time: an account has one writer at a time, and more calls would only wait, for 503 on a busy machine
 	bulkRequests = schema.MaxLinkBatch / 100 // of the rate limit, per call
 )
 
