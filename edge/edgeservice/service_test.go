@@ -52,6 +52,7 @@ func start(t *testing.T, change func(*edgeservice.Config)) *edge {
 	e := edge{cfg: edgeservice.DefaultConfig(), links: openLinks(t), broker: streamtest.StartBroker(t)}
 	e.client = e.broker.CreateTopics(1)
 	e.cfg.Listen, e.cfg.Resolve.URL, e.cfg.Spool.Dir = "127.0.0.1:0", baseURL, t.TempDir()
+	e.cfg.Resolve.LookupTimeout = time.Minute // a busy machine may take long
 	e.cfg.Spool.Lanes, e.cfg.Spool.SegmentBytes, e.cfg.Spool.MaxBytes = 1, 16<<10, 64<<10
 	if change != nil {
 		change(&e.cfg)

@@ -78,7 +78,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, e.spool) })
 	cfg := resolve.DefaultConfig()
-	cfg.URL, cfg.CacheBytes = schema.MustParseBaseURL("https://sho.rt"), 8<<20
+	cfg.URL, cfg.CacheBytes, cfg.LookupTimeout = schema.MustParseBaseURL("https://sho.rt"), 8<<20, time.Minute // a busy machine may take long
 	cfg.Site, cfg.AppLinks = e.site, e.appLinks
 	if e.unknown > 0 {
 		cfg.MaxUnknownRate = e.unknown

@@ -146,7 +146,7 @@ func TestDropWhileStoreIsDown(t *testing.T) {
 func TestDropConcurrently(t *testing.T) {
 	start := time.Now()
 	t.Run("all requests for a dropped link wait for one look-up", func(t *testing.T) {
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.wantActive(t, "abc", start, true)
 		fault, release := held()
@@ -166,7 +166,7 @@ func TestDropConcurrently(t *testing.T) {
 		e.wantLookups(t, 2)
 	})
 	t.Run("a request after a drop does not share a look-up that began before", func(t *testing.T) {
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.store.answered.Store(true)
 		fault, release := held()
@@ -183,7 +183,7 @@ func TestDropConcurrently(t *testing.T) {
 		e.wantActive(t, "abc", start, false)
 	})
 	t.Run("a second drop counts, whatever the look-up that began before the first one does", func(t *testing.T) {
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.store.answered.Store(true) // what a look-up returns is older than the changes that follow
 		begin := func(n int64) (l *tried, release func()) {

@@ -129,7 +129,7 @@ func TestUnknownKeysAreBounded(t *testing.T) {
 		}
 	})
 	t.Run("look-ups under way together are forgiven soon", func(t *testing.T) {
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, nil)
 		fault, release := held()
 		e.store.inject(fault)
 		const requests = 1000
@@ -153,7 +153,7 @@ func TestUnknownKeysEvictNothing(t *testing.T) {
 	start := time.Now()
 	const links, unknown = 500, 20_000
 	// None of so many look-ups may fail because the machine is busy.
-	e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheBytes, cfg.LookupTimeout = 1<<20, time.Minute })
+	e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheBytes = 1 << 20 })
 	domain := e.domain(t, "go.example.com", true)
 	for i := range links {
 		e.link(t, domain, fmt.Sprint("link-", i), endlessURL)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/edge/resolve"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
@@ -14,7 +15,7 @@ func TestRenewal(t *testing.T) {
 	start := time.Now()
 	const there = "https://example.com/"
 	cached := func(t *testing.T) *env {
-		e := newEnv(t, nil)
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = 5 * time.Second }) // two fit into the last quarter
 		e.link(t, 0, "abc", there)
 		e.want(t, "sho.rt", "abc", start, there, "")
 		return e
@@ -44,7 +45,7 @@ func TestRenewal(t *testing.T) {
 		e.store.inject(down)
 		for i := range 2 {
 			for range 3 {
-				e.wantCached(t, "sho.rt", "abc", ending.Add(time.Duration(i)*3*time.Second), there, "")
+				e.wantCached(t, "sho.rt", "abc", ending.Add(time.Duration(i)*(e.cfg.LookupTimeout+time.Second)), there, "")
 			}
 			testkit.Eventually(t, "the look-up has failed", func() bool {
 				return e.metric(t, "linkstream_edge_lookup_failures_total") == i+1

@@ -179,7 +179,7 @@ func TestResolveConcurrently(t *testing.T) {
 		e.wantLookups(t, 1)
 	})
 	t.Run("one request refreshes a stale link, and others do not wait for it", func(t *testing.T) {
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.want(t, "sho.rt", "abc", now, "https://example.com/", "")
 		fault, release := held()
@@ -199,7 +199,7 @@ func TestResolveConcurrently(t *testing.T) {
 	})
 	t.Run("at most 4 queries are under way, and share many look-ups", func(t *testing.T) {
 		const requests = 1000
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, nil)
 		e.store.endless.Store(true)
 		fault, release := held()
 		e.store.inject(fault)
@@ -218,7 +218,7 @@ func TestResolveConcurrently(t *testing.T) {
 		testkit.Equal(t, "queries counted", int64(e.metric(t, "linkstream_edge_link_queries_total")), e.store.queries.Load())
 	})
 	t.Run("a link that was dropped twice in a queue is looked up for each", func(t *testing.T) {
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		fault, release := held()
 		e.store.inject(fault)
@@ -249,7 +249,7 @@ func TestResolveConcurrently(t *testing.T) {
 		requests.Wait()
 	})
 	t.Run("look-ups for a client that asks for unknown keys keep nobody else waiting", func(t *testing.T) {
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		suspect := netip.MustParseAddr("192.0.2.1")
 		e.resolveFor(suspect, "sho.rt", "none", now)
@@ -277,7 +277,7 @@ func TestResolveConcurrently(t *testing.T) {
 		e.wantLookups(t, 2)
 	})
 	t.Run("Close cancels look-ups under way", func(t *testing.T) {
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, nil)
 		e.store.inject(hang)
 		var requests sync.WaitGroup
 		requests.Go(func() { e.want(t, "sho.rt", "abc", now, "", schema.CodeUnavailable) })
