@@ -23,7 +23,7 @@ func newStore[V value](maxBytes int64) (store[V], error) {
 	entries, err := ristretto.NewCache(&ristretto.Config[uint64, *entry[V]]{
 		NumCounters:        maxBytes / 32 / 4,
 		MaxCost:            maxBytes / 32 * 31,
-		BufferItems:        1024, // requests of a P until its buffer is full, which wakes up a goroutine
+		BufferItems:        256,  // requests of a P until its buffer is full, which wakes up a goroutine; fuller ones arrive too late to keep popular links
 		IgnoreInternalCost: true, // entryOverhead includes it
 		KeyToHash:          func(hash uint64) (uint64, uint64) { return hash, 0 },
 		// Entries have no TTL of ristretto's, so that its search for expired ones can be rare.
