@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// FindLink returns the link with that hash on a domain, whether or not it is active or deleted. CodeNotFound if there is none.
+// FindLink returns the link at a hash of a domain, which may be inactive or deleted. It fails with CodeNotFound if there is none.
 func FindLink(ctx context.Context, store interface {
 	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)
 }, domainID int64, hash string) (Link, error) {
@@ -20,7 +20,8 @@ func FindLink(ctx context.Context, store interface {
 }
 
 // FindOwnedLink returns the account's link with that hash: if domainID is not nil, the one on that domain; otherwise the one on the
-// default domain or, if there is none, the oldest. CodeNotFound if the account has no such link.
+// default domain or, if there is none, the oldest. It fails with CodeNotFound if the account has no
+// such link.
 func FindOwnedLink(ctx context.Context, store interface {
 	OwnedLinks(ctx context.Context, accountID int64, hashes []string) ([]Link, error)
 }, accountID int64, hash string, domainID *int64) (Link, error) {

@@ -105,7 +105,7 @@ func below(path, page string) bool { return path == page || strings.HasPrefix(pa
 type pager struct {
 	Total          int64 // objects on all pages
 	Page, Last     int64
-	Previous, Next string // paths; "" if there is none
+	Previous, Next string // paths of the neighbours; "" if there is no such page
 }
 
 // turn sets the last page and the neighbours of a page. address returns the path of a page by its number.

@@ -37,11 +37,10 @@ type compactions struct {
 }
 
 func newCompactions(store compacter, log *slog.Logger, set *metrics.Set) *compactions {
-	const succeeded = "linkstream_ingest_compaction_success_timestamp_seconds"
-	service.Describe(set, succeeded, "Unix time of the last run of compaction without an error; 0 before the first one.")
 	return &compactions{
 		store: store, log: log,
-		succeeded:  set.NewGauge(succeeded, nil),
+		succeeded: service.NewGauge(set, "linkstream_ingest_compaction_success_timestamp_seconds",
+			"Unix time of the last run of compaction without an error; 0 before the first one.", nil),
 		failures:   service.NewCounter(set, "linkstream_ingest_compaction_failures_total", "Runs of compaction that failed and are repeated."),
 		months:     service.NewCounter(set, "linkstream_ingest_compacted_months_total", "Months whose clicks were compacted."),
 		rowsBefore: service.NewCounter(set, "linkstream_ingest_compacted_rows_before_total", "Rows of the compacted months before."),

@@ -15,10 +15,9 @@ type linkGroup struct {
 	Many bool
 }
 
-// linkGroups has each dimension once. Names that depend on each other stand together; rules often
-// ask for the device. So do
-// a referrer and a campaign. A referrer and a country hardly do: a link with 300 referrers from 40 countries would have 12,000 rows per
-// day.
+// linkGroups has each dimension once. Names that depend on each other stand together: rules often ask for the device, and a referrer goes
+// with a campaign. A referrer and a country hardly depend on each other: a link with 300 referrers from 40 countries would have 12,000
+// rows per day.
 var linkGroups = []linkGroup{
 	{"link_clients", []schema.Dimension{schema.ByDevice, schema.ByBrowser, schema.ByRoute}, false},
 	{"link_places", []schema.Dimension{schema.ByOS, schema.ByLanguage, schema.ByCountry}, false},

@@ -24,11 +24,11 @@ func NewCounter(set *metrics.Set, name, help string) *metrics.Counter {
 	return set.NewCounter(name)
 }
 
-// NewGauge is NewCounter for a gauge whose value a function returns.
-func NewGauge(set *metrics.Set, name, help string, value func() float64) {
+// NewGauge is NewCounter for a gauge. If value is not nil, it returns the gauge's value.
+func NewGauge(set *metrics.Set, name, help string, value func() float64) *metrics.Gauge {
 	metric, _, _ := strings.Cut(name, "{")
 	Describe(set, metric, help)
-	set.NewGauge(name, value)
+	return set.NewGauge(name, value)
 }
 
 // family holds the samples of one metric with all label values.

@@ -229,6 +229,6 @@ func releases(t *testing.T, store schema.Database) {
 	testkit.WantCode(t, store.VerifyDomain(t.Context(), held.ID, hour(6)), schema.CodeConflict)
 	testkit.Must(t, store.ReleaseDomain(t.Context(), claim.ID, hour(7)))
 	held.VerifiedAt, held.CheckAt, held.FailingSince = hour(8), time.Time{}, time.Time{}
-	testkit.Must(t, store.VerifyDomain(t.Context(), held.ID, hour(8))) // and is no longer lost
+	testkit.Must(t, store.VerifyDomain(t.Context(), held.ID, hour(8))) // and is not lost
 	hasDomain(t, store, held)
 }

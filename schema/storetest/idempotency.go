@@ -140,7 +140,7 @@ func recordsNoCall(t *testing.T, store schema.Database) {
 	sameOrdinals(t, store, owner.ID, 2)
 }
 
-// TestOldCalls checks that the store deletes calls that are no longer remembered, a few at a time, and keeps at most
+// TestOldCalls checks that the store deletes calls whose time to be remembered has passed, a few at a time, and keeps at most
 // MaxIdempotencyKeys of an account. rows returns how many it keeps; number gives the account's newest call another number.
 func TestOldCalls(t *testing.T, store schema.Database, rows func() int, number func(accountID, number int64)) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")

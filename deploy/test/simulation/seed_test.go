@@ -115,12 +115,12 @@ func seedsOf(part uint64) uint64 {
 	return *seeds / part
 }
 
-// wantOften requires that each kind of fault has occurred once in twenty seeds.
+// wantOften requires that each kind of fault has occurred once in ten seeds.
 func wantOften[F ~string](t *testing.T, part uint64, occurred map[F]int, want []F) {
 	t.Helper()
 	for _, kind := range want {
 		t.Logf("%7d times: %s", occurred[kind], kind)
-		if *oneSeed == 0 && uint64(occurred[kind]) < seedsOf(part)/20 {
+		if *oneSeed == 0 && uint64(occurred[kind]) < seedsOf(part)/10 {
 			t.Errorf("too rare to prove anything: %s", kind)
 		}
 	}
