@@ -56,20 +56,19 @@ func (e *loggedError) Unwrap() error { return e.error }
 func RunLogged(ctx context.Context, log *slog.Logger, run func(context.Context) error) error {
 	began := time.Now()
 	ran := func() time.Duration { return time.Since(began).Round(time.Millisecond) }
-	announced := make(chan struct{})
-	withdraw := context.AfterFunc(ctx, func() {
-		defer close(announced)
-		log.Info("stopping", "reason", context.Cause(ctx))
-	})
+	announce := sync.OnceFunc(func() { log.Info("stopping", "reason", context.Cause(ctx)) })
+	withdraw := context.AfterFunc(ctx, announce)
 	err := run(ctx)
-	if !withdraw() {
-		<-announced
+	withdraw()
+	stopping := ctx.Err() != nil
+	if stopping {
+		announce() // run may return before AfterFunc has begun, or while it is at it
 	}
 	switch {
 	case err != nil:
 		log.Error("stopped", "reason", err, "ran", ran())
 		return &loggedError{err}
-	case ctx.Err() != nil:
+	case stopping:
 		log.Info("stopped", "reason", context.Cause(ctx), "ran", ran())
 	default:
 		log.Info("stopped", "reason", "done", "ran", ran())
