@@ -27,7 +27,7 @@ const (
 	AND month = ? AND kafka_partition = ? AND kafka_epoch = ? AND kafka_next = ?`
 )
 
-var combinations = `SELECT account_id, link_id, toDate(clicked_at) AS day, [toString(` + strings.Join(strings.Split(allNames, ", "), "), toString(") + `)]
+var combinations = `SELECT account_id, link_id, toDate(clicked_at) AS day, [toString(` + strings.Join(columnsOf(dimensions...), "), toString(") + `)]
 	FROM clicks WHERE account_id IN (?) AND toDate(clicked_at) IN (?) AND link_id IN (?) GROUP BY account_id, day, link_id, ` + allNames
 
 const (

@@ -71,7 +71,8 @@
 // link with 4 million clicks. States by quarter or half of an hour take as long. A filtered report has no visitors. Table kept_visitors
 // has the states of compacted months and of other stores, which are united with those of the rows; most reports find nothing there.
 //
-// schema.Dimensions and linkGroups generate the columns, the projections, the statements of compaction and the queries of reports.
+// schema.Dimensions and linkGroups generate the columns of inserts, the statements of compaction and the queries of reports. Migrations
+// write columns and projections out: a released one stays as it is.
 // link_clients also answers statistics. A referrer is not grouped with other names: together they would make hundreds of times as many
 // rows.
 //

@@ -44,7 +44,7 @@ func (c *ClickStore) ClickSums(ctx context.Context) (map[string]uint64, error) {
 	reads := map[string]ch.Settings{"rows": rows}
 	names := []string{"account_links", "link_quarters", "account_quarters", "link_visitors", "account_visitors", "dimensions"}
 	for _, group := range linkGroups {
-		names = append(names, group.Projection)
+		names = append(names, group.projection)
 	}
 	for _, name := range names {
 		reads[name] = projectionSettings(name)

@@ -51,17 +51,16 @@ func reportGroups(q schema.ReportQuery) []reportGroup {
 	groups := []reportGroup{{series: true}}
 	ranked := q.Links == nil || q.End().Sub(q.Bounds[0]) > rankedDays*day
 	for i, group := range linkGroups {
-		columns := strings.Split(group.Columns(), ", ")
 		switch {
 		case q.NoNames:
 		case i == 0 && q.OfUTCDays() && (q.Links != nil || len(q.Filter) > 0):
-			groups[0].columns = columns
-		case group.Many && ranked:
-			for _, column := range columns {
+			groups[0].columns = group.columns
+		case group.many && ranked:
+			for _, column := range group.columns {
 				groups = append(groups, reportGroup{columns: []string{column}, ranked: true})
 			}
 		default:
-			groups = append(groups, reportGroup{columns: columns})
+			groups = append(groups, reportGroup{columns: group.columns})
 		}
 	}
 	if q.TopLinks {
@@ -168,7 +167,7 @@ func (b *reportBuilder) ofDays(group reportGroup) (projection, where string) {
 	case b.filter == "" && b.links != "":
 		for _, other := range linkGroups {
 			if ofLinks || other.has(group.columns) {
-				return other.Projection, b.links
+				return other.projection, b.links
 			}
 		}
 	case b.filter == "" && ofLinks:

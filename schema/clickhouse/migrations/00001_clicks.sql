@@ -9,9 +9,14 @@ CREATE TABLE IF NOT EXISTS {{.Rows}} {{.OnCluster}} (
     link_id         Int64                  CODEC (Delta, ZSTD),
     account_id      Int64                  CODEC (ZSTD),
     clicked_at      DateTime64(3, 'UTC')   CODEC (Delta, ZSTD),
-{{- range .Dimensions}}
-    {{printf "%-15s" .}} LowCardinality(String) CODEC (ZSTD),
-{{- end}}
+    device          LowCardinality(String) CODEC (ZSTD),
+    browser         LowCardinality(String) CODEC (ZSTD),
+    os              LowCardinality(String) CODEC (ZSTD),
+    language        LowCardinality(String) CODEC (ZSTD),
+    referrer        LowCardinality(String) CODEC (ZSTD),
+    country         LowCardinality(String) CODEC (ZSTD),
+    route           LowCardinality(String) CODEC (ZSTD),
+    campaign        LowCardinality(String) CODEC (ZSTD),
     -- Who has clicked: a hash that nothing compresses; 0 if unknown, and in rows that stand for other than one click.
     visitor         UInt64                 CODEC (NONE),
     weight          UInt64 DEFAULT 1       CODEC (ZSTD),
@@ -30,20 +35,26 @@ CREATE TABLE IF NOT EXISTS {{.Rows}} {{.OnCluster}} (
     insert_before   DateTime('UTC')        CODEC (ZSTD),
 
     -- Sums are of people and of bots. Those of a link are by UTC day and the names of a few dimensions.
-    {{- range .LinkGroups}}
-    PROJECTION {{.Projection}} (
-        SELECT link_id, toDate(clicked_at), {{.Columns}}, {{$.Sums}}
-        GROUP BY link_id, toDate(clicked_at), {{.Columns}}
+    PROJECTION link_clients (
+        SELECT link_id, toDate(clicked_at), device, browser, route, sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot')
+        GROUP BY link_id, toDate(clicked_at), device, browser, route
     ),
-    {{- end}}
+    PROJECTION link_places (
+        SELECT link_id, toDate(clicked_at), os, language, country, sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot')
+        GROUP BY link_id, toDate(clicked_at), os, language, country
+    ),
+    PROJECTION link_referrers (
+        SELECT link_id, toDate(clicked_at), referrer, campaign, sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot')
+        GROUP BY link_id, toDate(clicked_at), referrer, campaign
+    ),
     PROJECTION account_links (
-        SELECT account_id, toDate(clicked_at), link_id, {{.Sums}}
+        SELECT account_id, toDate(clicked_at), link_id, sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot')
         GROUP BY account_id, toDate(clicked_at), link_id
     ),
-    -- A position is found among one row per partition and part: that of the last row of a batch. The condition spares the server to
-    -- compare tuples for each click.
+    -- A position is found among one row per partition and part: that of the last row of a batch. The condition spares the server
+    -- comparing tuples for each click.
     PROJECTION log_ends (
-        SELECT kafka_partition, {{.LastRow}}
+        SELECT kafka_partition, maxIf((kafka_epoch, kafka_next, kafka_offset, incarnation, lane, seq), kafka_next > 0)
         GROUP BY kafka_partition
     ),
     -- Lanes are found by the primary key.
@@ -53,31 +64,34 @@ CREATE TABLE IF NOT EXISTS {{.Rows}} {{.OnCluster}} (
     ),
     -- For reports of any time zone: all offsets are multiples of 15 minutes.
     PROJECTION link_quarters (
-        SELECT link_id, toStartOfFifteenMinutes(clicked_at), {{.Sums}}
+        SELECT link_id, toStartOfFifteenMinutes(clicked_at), sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot')
         GROUP BY link_id, toStartOfFifteenMinutes(clicked_at)
     ),
     PROJECTION account_quarters (
-        SELECT account_id, toStartOfFifteenMinutes(clicked_at), {{.Sums}}
+        SELECT account_id, toStartOfFifteenMinutes(clicked_at), sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot')
         GROUP BY account_id, toStartOfFifteenMinutes(clicked_at)
     ),
     -- Visitors of UTC days.
     PROJECTION link_visitors (
-        SELECT link_id, toDate(clicked_at), {{.Sums}}, {{.VisitorState}}
+        SELECT link_id, toDate(clicked_at), sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot'),
+            uniqCombined64StateIf(16)(visitor, visitor != 0)
         GROUP BY link_id, toDate(clicked_at)
     ),
     PROJECTION account_visitors (
-        SELECT account_id, toDate(clicked_at), {{.Sums}}, {{.VisitorState}}
+        SELECT account_id, toDate(clicked_at), sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot'),
+            uniqCombined64StateIf(16)(visitor, visitor != 0)
         GROUP BY account_id, toDate(clicked_at)
     ),
     -- For filters: the clicks of a day with all dimensions. The owner and the day come first, so that a report of an account reads a
     -- range, and one of a link few granules per day.
     PROJECTION dimensions (
-        SELECT account_id, toDate(clicked_at), link_id, {{.AllNames}}, {{.Sums}}
-        GROUP BY account_id, toDate(clicked_at), link_id, {{.AllNames}}
+        SELECT account_id, toDate(clicked_at), link_id, device, browser, os, language, referrer, country, route, campaign,
+            sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot')
+        GROUP BY account_id, toDate(clicked_at), link_id, device, browser, os, language, referrer, country, route, campaign
     ),
     -- Clicks in the order of an account, for what is not of whole UTC days.
     PROJECTION account_rows (
-        SELECT account_id, clicked_at, link_id, {{.AllNames}}, weight, visitor
+        SELECT account_id, clicked_at, link_id, device, browser, os, language, referrer, country, route, campaign, weight, visitor
         ORDER BY account_id, clicked_at
     )
 )
@@ -137,7 +151,7 @@ ORDER BY month;
 CREATE TABLE IF NOT EXISTS kept_visitors {{.OnCluster}} (
     owner    Int64,
     quarter  DateTime('UTC'),
-    visitors {{.VisitorType}}
+    visitors AggregateFunction(uniqCombined64(16), UInt64)
 )
 ENGINE = {{if .Cluster}}ReplicatedAggregatingMergeTree('/clickhouse/tables/{uuid}', '{shard}-{replica}'){{else}}AggregatingMergeTree{{end}}
 ORDER BY (owner, quarter)
