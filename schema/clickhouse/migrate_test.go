@@ -11,9 +11,12 @@ import (
 	"linkstream/schema/testkit"
 )
 
+// The SHA-256 of released migrations.
+var released = map[string]string{"00001_clicks.sql": "792aec53b72760c2199e55b05e1009e960153179a3df21fc113df4245b5e49b0"}
+
 func TestMigrations(t *testing.T) {
 	files := os.DirFS("migrations")
-	storetest.TestMigrations(t, files, nil, func(t *testing.T, from int64) []string {
+	storetest.TestMigrations(t, files, released, func(t *testing.T, from int64) []string {
 		dsn := engines.ClickHouse(t)
 		testkit.Must(t, clickhouse.MigrateTo(t.Context(), openDB(t, dsn), from))
 		migrateClicks(t, dsn)

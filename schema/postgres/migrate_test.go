@@ -11,9 +11,12 @@ import (
 	"linkstream/schema/testkit"
 )
 
+// The SHA-256 of released migrations.
+var released = map[string]string{"00001_links.sql": "1116a0ceae1a9f670b651c1af929b285980163adac4f4dbddf0e96cfc1b7125c"}
+
 func TestMigrations(t *testing.T) {
 	t.Parallel()
-	storetest.TestMigrations(t, os.DirFS("migrations"), nil, func(t *testing.T, from int64) []string {
+	storetest.TestMigrations(t, os.DirFS("migrations"), released, func(t *testing.T, from int64) []string {
 		dsn := engines.Postgres(t)
 		testkit.Must(t, postgres.MigrateTo(t.Context(), dsn, from))
 		openLinks(t, dsn)

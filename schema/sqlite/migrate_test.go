@@ -14,9 +14,15 @@ import (
 	"linkstream/schema/testkit"
 )
 
+// The SHA-256 of released migrations.
+var (
+	releasedLinks  = map[string]string{"00001_links.sql": "9f4df27aabc16e4ef9b6e43a33018d31996b1ca768c7377c60ae76a19ec80247"}
+	releasedClicks = map[string]string{"00001_clicks.sql": "d3e94deb6bb1f99ef0c989f81494de51fd168a2ca4d75d057cc9181d35a62d00"}
+)
+
 func TestMigrations(t *testing.T) {
 	t.Run("links", func(t *testing.T) {
-		storetest.TestMigrations(t, os.DirFS("migrations/links"), nil, func(t *testing.T, from int64) []string {
+		storetest.TestMigrations(t, os.DirFS("migrations/links"), releasedLinks, func(t *testing.T, from int64) []string {
 			path := filepath.Join(t.TempDir(), "links.db")
 			testkit.Must(t, sqlite.MigrateLinksTo(t.Context(), path, from))
 			openLinks(t, path)
@@ -24,7 +30,7 @@ func TestMigrations(t *testing.T) {
 		})
 	})
 	t.Run("clicks", func(t *testing.T) {
-		storetest.TestMigrations(t, os.DirFS("migrations/clicks"), nil, func(t *testing.T, from int64) []string {
+		storetest.TestMigrations(t, os.DirFS("migrations/clicks"), releasedClicks, func(t *testing.T, from int64) []string {
 			path := filepath.Join(t.TempDir(), "clicks.db")
 			testkit.Must(t, sqlite.MigrateClicksTo(t.Context(), path, from))
 			openClicks(t, path)

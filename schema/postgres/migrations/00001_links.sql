@@ -100,7 +100,7 @@ CREATE TABLE links (
     ordinal       bigint      NOT NULL,
     created_at    timestamptz NOT NULL,
     updated_at    timestamptz, -- NULL: not since created_at
-    UNIQUE (domain_id, hash), -- also finds the links of an account: see ownedLink
+    UNIQUE (domain_id, hash), -- also finds the links of an account by hash
     UNIQUE (account_id, ordinal)
 );
 

@@ -50,8 +50,8 @@ CREATE TABLE owned_quarters (
     PRIMARY KEY (account_id, quarter)
 ) STRICT, WITHOUT ROWID;
 
--- Clicks are counted in recent first. When their quarter of an hour is over, they move to the settled tables in one
--- transaction. So a click on a busy link changes one row instead of twenty, most of which are the same from batch to batch. The last columns of the key
+-- Clicks are counted in recent first. When their quarter of an hour is over, they move to the settled tables in one transaction. So a
+-- click on a busy link changes one row instead of twenty, most of which are the same from batch to batch. The last columns of the key
 -- are those that hardly differ among the rows of a link: fewer columns are compared.
 -- client has the numbers of the click's names, 10 bits each, the device in the lowest bits; see listed in dimension.go.
 CREATE TABLE recent (
@@ -79,8 +79,8 @@ CREATE TABLE settled_facts (
     PRIMARY KEY (link_id, quarter, account_id, client, referrer, route, campaign)
 ) STRICT, WITHOUT ROWID;
 
--- The sums of settled_facts by link, day and name of one dimension: 0 for referrers, -1 for routes and -2 for campaigns, which are stored themselves,
--- and 1 and up for the dimensions in a client, whose names are rows of table names.
+-- The sums of settled_facts by link, day and name of one dimension: 0 for referrers, -1 for routes and -2 for campaigns, which are
+-- stored themselves, and 1 and up for the dimensions in a client, whose names are rows of table names.
 CREATE TABLE settled_names (
     link_id   INTEGER NOT NULL,
     dimension INTEGER NOT NULL,
