@@ -59,10 +59,10 @@ func build() (err error) {
 	return Build(Root(), builtDir)
 }
 
-// Build builds the programs of the source in a folder into another one. flags are more flags of go build.
-func Build(source, into string, flags ...string) error {
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", into + "/"}, flags...)
-	cmd := exec.Command("go", append(args, Programs...)...)
+// Build builds the programs of the source in a folder into another one.
+func Build(source, into string) error {
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", into + "/"}, Programs...)
+	cmd := exec.Command("go", args...)
 	cmd.Dir, cmd.Env = source, append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %q: %w\n%s", Programs, err, out)

@@ -67,20 +67,16 @@ func wantStages(t *testing.T, was recorded) {
 }
 
 // fixture returns what a release has left behind, and the files that it is in.
-func fixture(t *testing.T, kind string, record func(t *testing.T, into string, by version)) (was recorded, files map[string][]byte) {
+func fixture(t *testing.T, kind string) (was recorded, files map[string][]byte) {
 	t.Helper()
-	dir := filepath.Join(fixtures, release)
-	if release == "" {
-		dir = t.TempDir()
-		record(t, dir, olderPrograms(t))
-	}
-	return readJSON[recorded](t, filepath.Join(dir, kind+".json")), readArchive(t, filepath.Join(dir, kind+".tar.zst"))
+	path := filepath.Join(fixtures, release, kind)
+	return readJSON[recorded](t, path+".json"), readArchive(t, path+".tar.zst")
 }
 
 // TestEmbeddedData starts the standalone program on the data directory of the release's, which was killed.
 func TestEmbeddedData(t *testing.T) {
 	t.Parallel()
-	was, files := fixture(t, "embedded", recordEmbedded)
+	was, files := fixture(t, "embedded")
 	data := filepath.Join(t.TempDir(), "data")
 	writeFiles(t, data, files)
 	s := embedded(t, data)
@@ -93,7 +89,7 @@ func TestEmbeddedData(t *testing.T) {
 // has the clicks that were recorded since, by the other programs, so they are counted again.
 func TestEnginesData(t *testing.T) {
 	t.Parallel()
-	was, files := fixture(t, "engines", recordEngines)
+	was, files := fixture(t, "engines")
 	e := newInstallation(t)
 	e.restoreDatabases(t, files)
 	e.restoreTopic(t, files)

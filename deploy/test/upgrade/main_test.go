@@ -2,8 +2,7 @@
 // over from them one at a time under load, and run beside them. It also moves a standalone service to the real engines.
 //
 // testdata has a folder per release with its source, which is built for the tests, and its data, with clicks at each stage:
-// counted, in the topic, and in a spool after a kill. See the README there. Before the first release, another build of this source
-// stands for it, and its data is recorded by the test that reads it.
+// counted, in the topic, and in a spool after a kill. See the README there.
 package upgrade_test
 
 import (
@@ -20,7 +19,7 @@ import (
 )
 
 const (
-	release  = "" // the folder in testdata of the last release, empty before the first one
+	release  = "v1.0.0" // the last one, and its folder in testdata
 	fixtures = "testdata"
 )
 
