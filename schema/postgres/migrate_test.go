@@ -24,7 +24,7 @@ func TestMigrations(t *testing.T) {
 	})
 }
 
-// catalogue returns the columns, indexes and constraints of all tables, and how the tables are stored.
+// catalogue returns the columns, indexes, constraints and triggers of all tables, how the tables are stored, and the functions.
 func catalogue(t *testing.T, raw *pgx.Conn) []string {
 	t.Helper()
 	rows, err := raw.Query(t.Context(), `
@@ -39,6 +39,13 @@ func catalogue(t *testing.T, raw *pgx.Conn) []string {
 		UNION ALL
 		SELECT concat_ws(' ', 'relation', relname, relkind, relpersistence, reloptions)
 		FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+		UNION ALL
+		SELECT concat_ws(' ', 'trigger', pg_get_triggerdef(pg_trigger.oid))
+		FROM pg_trigger JOIN pg_class ON tgrelid = pg_class.oid
+		WHERE relnamespace = current_schema()::regnamespace AND NOT tgisinternal
+		UNION ALL
+		SELECT concat_ws(' ', 'function', pg_get_functiondef(oid))
+		FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
 		ORDER BY 1`)
 	testkit.Must(t, err)
 	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
