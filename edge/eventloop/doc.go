@@ -47,7 +47,7 @@
 //
 // Connections idle in lists in order of time (time_linux.go), so that timeouts cost nothing until they pass and the one that
 // has idled for longest is known: it makes room when Config.MaxConnections are open. One address may have
-// Config.MaxConnectionsPerAddress (address.go). When the system is out of descriptors or memory, a loop closes idle
+// Config.MaxConnectionsPerAddress. When the system is out of descriptors or memory, a loop closes idle
 // connections, waits a moment and goes on (accept_linux.go).
 //
 // # CPUs

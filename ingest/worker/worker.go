@@ -26,7 +26,7 @@
 //   - drop: a lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark, which is loaded
 //     when the lane is first met, is a repetition. A gap is a loss, which is logged and counted, or means that the log was replaced:
 //     the worker looks for the last counted click before it inserts what follows a gap.
-//   - enrich: device, browser, system, language, referrer and country, from the click's headers and network.
+//   - enrich: the names of its dimensions, from the click's headers and network.
 //   - insert: clicks, marks and the new position, all at once. The store refuses a batch that does not follow its
 //     position, so of two workers that count the same records one succeeds.
 //   - commit: the offset, for tools that show lag. A worker never resumes from it: the store's position is the truth.

@@ -59,8 +59,8 @@
 //
 // Planning takes most of the time of a report of a link. Therefore each query reads one projection, which its settings name, and the
 // queries of a report run at the same time; the edges of all names are one query with a set of groups per projection. If the bounds begin
-// UTC days, the periods of links and of filtered clicks are counted together with devices and browsers. The store ranks the names. The
-// server does so only where there may be too many of them to send: the referrers and the links of an account, and of more than 100 days.
+// UTC days, the periods of links and of filtered clicks are counted together with devices, browsers and routes. The store ranks the names.
+// The server does so only where there may be too many of them to send: the referrers and the links of an account, and of more than 100 days.
 //
 // The store compares how many clicks the queries have counted. Counts only grow, so queries with equal totals are of one moment. If
 // clicks are counted meanwhile, the report is read again, at last by one query: on one server a union of all queries, which reads one
@@ -72,9 +72,8 @@
 // has the states of compacted months and of other stores, which are united with those of the rows; most reports find nothing there.
 //
 // schema.Dimensions and linkGroups generate the columns of inserts, the statements of compaction and the queries of reports. Migrations
-// write columns and projections out: a released one stays as it is.
-// link_clients also answers statistics. A referrer is not grouped with other names: together they would make hundreds of times as many
-// rows.
+// write columns and projections out: a released one stays as it is. link_clients also answers statistics. A referrer is grouped with a
+// campaign only: with other names it would make hundreds of times as many rows.
 //
 // Of the server's CPU time for a large batch of clicks on a million links, the table takes a fifth and the projection dimensions a third
 // (BenchmarkProjections). Without dimensions, a filtered report of a link with 20 million clicks would take ten times as long. Aggregates

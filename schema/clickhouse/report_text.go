@@ -28,7 +28,7 @@ type reportPart struct {
 type reportGroup struct {
 	series  bool     // by the periods of the report, and the time before
 	columns []string // by their names
-	ranked  bool     // the server returns only the names with the most clicks: see linkGroup.Many
+	ranked  bool     // the server returns only the names with the most clicks: see linkGroup.many
 	// visitors says that visitors are counted, not names.
 	visitors bool
 }

@@ -14,7 +14,6 @@ import (
 const (
 	visitorState = "uniqCombined64StateIf(16)(visitor, visitor != 0)"
 	visitorMerge = "uniqCombined64Merge(16)"
-	visitorType  = "AggregateFunction(uniqCombined64(16), UInt64)"
 )
 
 // keepVisitors keeps the visitors of a month that is compacted. It may be executed again.
