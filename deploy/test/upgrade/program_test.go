@@ -25,21 +25,24 @@ func newPrograms(t *testing.T) version {
 
 var older struct {
 	sync.Mutex
-	built version
+	built map[string]version // by release
 }
 
-// olderPrograms returns the programs of the last release, whose source is in testdata.
-func olderPrograms(t *testing.T) version {
+// olderPrograms returns the programs of a release, whose source is in testdata.
+func olderPrograms(t *testing.T, release string) version {
 	t.Helper()
 	older.Lock()
 	defer older.Unlock()
-	if older.built != "" {
-		return older.built
+	if built, ok := older.built[release]; ok {
+		return built
 	}
 	source := t.TempDir()
 	writeFiles(t, source, readArchive(t, filepath.Join(fixtures, release, "source.tar.zst")))
-	older.built = build(t, source)
-	return older.built
+	if older.built == nil {
+		older.built = map[string]version{}
+	}
+	older.built[release] = build(t, source)
+	return older.built[release]
 }
 
 // build builds the programs of a source into a folder that TestMain removes.

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -100,12 +101,15 @@ const (
 )
 
 // createLinks creates links on the default domain and one on a custom domain.
-func createLinks(t *testing.T, s *system) (links []link) {
+func createLinks(t *testing.T, s *system) []link {
 	t.Helper()
-	for _, hash := range []string{"first", "second", "third"} {
-		testkit.Must(t, shorten(s.api, hash, map[string]any{}))
-		links = append(links, link{hash, defaultDomain})
-	}
+	testkit.Must(t, shorten(s.api, "first", map[string]any{}))
+	testkit.Must(t, shorten(s.api, "second", map[string]any{}))
+	testkit.Must(t, shorten(s.api, "third", map[string]any{"title": "Third", "tags": []string{"a", "b"}, "forward_query": true,
+		"rules": []any{map[string]any{"name": "phones", "if": map[string]any{"device": []string{"mobile"}}, "url": "https://example.com/phones"}},
+		"variants": []any{map[string]any{"name": "one", "url": "https://example.com/1", "weight": 40},
+			map[string]any{"name": "two", "url": "https://example.com/2", "weight": 60}},
+		"card": map[string]any{"title": "Card", "description": "What is behind it", "image": nil}}))
 	p := s.program("api")
 	add := exec.Command(filepath.Join(string(p.version), p.service), "domain", "add", email, customDomain, "--verified")
 	for name, value := range p.env {
@@ -114,14 +118,23 @@ func createLinks(t *testing.T, s *system) (links []link) {
 	id, err := add.Output()
 	testkit.Must(t, err)
 	testkit.Must(t, shorten(s.api, "branded", map[string]any{"domain_id": json.Number(strings.TrimSpace(string(id)))}))
-	return append(links, link{"branded", customDomain})
+	return []link{{"first", defaultDomain}, {"second", defaultDomain}, {"third", defaultDomain}, {"branded", customDomain}}
+}
+
+// createMore creates links that are not followed, and more that a release must not lose.
+func createMore(t *testing.T, s *system) {
+	t.Helper()
+	testkit.Must(t, shorten(s.api, "limited", map[string]any{"max_clicks": 1000, "expires_at": "2100-01-01T00:00:00Z"}))
+	testkit.Must(t, shorten(s.api, "locked", map[string]any{"password": "a password"}))
+	testkit.Must(t, create(s.api, "/api/v1/webhooks", map[string]any{"url": "https://hooks.example.com/", "events": []string{"link.deleted"}, "tag": "a"}))
+	testkit.Must(t, create(s.api, "/api/v1/shares", map[string]any{"tag": "b", "password": "a password"}))
 }
 
 // click follows the links in turn, one visit after the other, and returns at once after the last answer.
 func click(t *testing.T, s *system, links []link, clicks int) {
 	t.Helper()
 	for i := range clicks {
-		by := agents[i%len(agents)]
+		by := agents[i/len(links)%len(agents)]
 		testkit.Must(t, links[i%len(links)].visit(s.edges[0], by.agent, by.referrer))
 	}
 }
@@ -144,17 +157,21 @@ func (s *system) awaitShipped(t *testing.T) {
 	testkit.Eventually(t, "the spool is empty", func() bool { return s.program("edge").metric(t, "linkstream_edge_spool_pending_clicks") == 0 })
 }
 
-// reports returns what the API says about each link, and requires that all clicks are counted.
-func (s *system) reports(t *testing.T, links []link) map[string]map[string]any {
+// record awaits that all clicks are counted, and keeps what the API answers.
+func (r *recorded) record(t *testing.T, s *system) {
 	t.Helper()
 	s.awaitSum(t, countedClicks+topicClicks+spoolClicks)
-	reports := map[string]map[string]any{}
-	for _, l := range links {
-		report, err := s.report(l.Hash)
-		testkit.Must(t, err)
-		reports[l.Hash] = report
+	r.Totals, r.Answers = s.listed(t), map[string]any{}
+	today := time.Now().UTC()
+	report := "report?from=" + today.AddDate(0, 0, -1).Format(time.DateOnly) + "&to=" + today.Format(time.DateOnly)
+	paths := []string{report, "links", "links?tag=a", "tags", "domains", "webhooks", "shares"}
+	for hash := range r.Totals {
+		paths = append(paths, "stats/"+hash, "links/"+hash, "links/"+hash+"/"+report)
 	}
-	return reports
+	for _, path := range paths {
+		path = "/api/v1/" + path
+		r.Answers[path] = s.answer(t, path)
+	}
 }
 
 // pendingIn returns how many clicks the files of a spool have.
@@ -183,6 +200,7 @@ func recordEmbedded(t *testing.T, into string, by version) {
 	p := s.programs[0]
 	p.start(t, by)
 	links := createLinks(t, s)
+	createMore(t, s)
 	click(t, s, links, countedClicks)
 	s.awaitSum(t, countedClicks)
 	p.stop(t)
@@ -195,7 +213,7 @@ func recordEmbedded(t *testing.T, into string, by version) {
 	was := recorded{Counted: countedClicks, InSpool: pendingIn(t, spoolOf(files)), Links: links}
 	was.InTopic = countedClicks + topicClicks + spoolClicks - was.Counted - was.InSpool
 	s.start(t, by)
-	was.Reports = s.reports(t, links)
+	was.record(t, s)
 	s.stop(t)
 	writeRecorded(t, into, "embedded", was, files)
 }
@@ -207,6 +225,7 @@ func recordEngines(t *testing.T, into string, by version) {
 	edge, ingest := s.program("edge"), s.program("ingest")
 	s.start(t, by)
 	links := createLinks(t, s)
+	createMore(t, s)
 	click(t, s, links, countedClicks)
 	s.awaitSum(t, countedClicks)
 	ingest.stop(t)
@@ -236,7 +255,7 @@ func recordEngines(t *testing.T, into string, by version) {
 	files[topicFile] = topic.Bytes()
 	was := recorded{Counted: countedClicks, InTopic: int64(len(records)) - countedClicks, InSpool: pendingIn(t, waiting), Links: links}
 	s.start(t, by)
-	was.Reports = s.reports(t, links)
+	was.record(t, s)
 	s.stop(t)
 	writeRecorded(t, into, "engines", was, files)
 }

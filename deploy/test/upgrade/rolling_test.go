@@ -8,12 +8,12 @@ import (
 // visitsPerStep is how many redirects are answered between two changes.
 const visitsPerStep = 150
 
-// TestRollingUpgrade replaces the programs of the release by those of this source one at a time, under load. Every program is
+// TestRollingUpgrade replaces the programs of the last release by those of this source one at a time, under load. Every program is
 // killed rather than stopped: what it leaves behind is the most that the next one can find. In the end each answered redirect
 // is counted once.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
-	older, newer := olderPrograms(t), newPrograms(t)
+	older, newer := olderPrograms(t, lastRelease(t)), newPrograms(t)
 	e := newInstallation(t)
 	s := e.services(t)
 	s.edges = append(s.edges, s.add(t, "edge", e.env, filepath.Join(t.TempDir(), "spool")).public[0])
@@ -51,7 +51,7 @@ func TestRollingUpgrade(t *testing.T) {
 // TestStandaloneUpgradeUnderLoad replaces the standalone program while visitors wait for it.
 func TestStandaloneUpgradeUnderLoad(t *testing.T) {
 	t.Parallel()
-	older, newer := olderPrograms(t), newPrograms(t)
+	older, newer := olderPrograms(t, lastRelease(t)), newPrograms(t)
 	s := embedded(t, filepath.Join(t.TempDir(), "data"))
 	s.start(t, older)
 	links := createLinks(t, s)
