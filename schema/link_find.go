@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// FindLink returns the link at a hash of a domain, which may be inactive or deleted. It fails with CodeNotFound if there is none.
+// FindLink returns a link by its domain and hash. The link may be inactive or deleted. The error has CodeNotFound if no link has the hash.
 func FindLink(ctx context.Context, store interface {
 	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)
 }, domainID int64, hash string) (Link, error) {
@@ -19,9 +19,8 @@ func FindLink(ctx context.Context, store interface {
 	return links[0], nil
 }
 
-// FindOwnedLink returns the account's link with that hash: if domainID is not nil, the one on that domain; otherwise the one on the
-// default domain or, if there is none, the oldest. It fails with CodeNotFound if the account has no
-// such link.
+// FindOwnedLink returns a link of an account by its hash. If domainID is nil, a link on the default domain comes first, then the oldest
+// link. The error has CodeNotFound if the account has no link with the hash, or none on that domain.
 func FindOwnedLink(ctx context.Context, store interface {
 	OwnedLinks(ctx context.Context, accountID int64, hashes []string) ([]Link, error)
 }, accountID int64, hash string, domainID *int64) (Link, error) {

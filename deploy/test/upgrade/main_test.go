@@ -34,6 +34,9 @@ func releases(t *testing.T) (names []string) {
 			names = append(names, entry.Name())
 		}
 	}
+	if len(names) == 0 {
+		t.Fatalf("%s has no release", fixtures)
+	}
 	slices.SortFunc(names, semver.Compare)
 	return names
 }
