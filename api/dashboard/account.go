@@ -7,15 +7,8 @@ import (
 	"github.com/mileusna/useragent"
 
 	"linkstream/api/auth"
+	"linkstream/api/clickreport"
 	"linkstream/schema"
-)
-
-const (
-	pathAccount    = Root + "/account"
-	pathPassword   = pathAccount + "/password"
-	pathZone       = pathAccount + "/time-zone"
-	pathEndSession = pathAccount + "/sessions/end"
-	pathEndOthers  = pathAccount + "/sessions/end-others"
 )
 
 func (d *Dashboard) routeAccount() {
@@ -157,4 +150,22 @@ func browserName(userAgent string) string {
 		return agent.Name
 	}
 	return agent.Name + " on " + agent.OS
+}
+
+// changeZone sets the account's time zone.
+func (d *Dashboard) changeZone(c *call) error {
+	name := c.form(fieldZone)
+	if _, ok := clickreport.FindZone(name); name != "" && !ok {
+		page, err := d.accountPage(c)
+		if err != nil {
+			return err
+		}
+		page.Zone = cut(name, maxAsked)
+		return d.invalid(c, "account", page, problems{fieldZone: "A time zone has a name such as Europe/Berlin or America/New_York."})
+	}
+	if err := d.DB.SetTimeZone(c.ctx, c.account.ID, name); err != nil {
+		return err
+	}
+	c.account.TimeZone, c.location = name, nil
+	return c.seeOther(pathAccount, "Days and times are now in "+c.zone().String()+".")
 }

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -141,4 +142,18 @@ func problemsOf(err error) (problems, bool) {
 		p[field] = strings.Join(messages, " ")
 	}
 	return p, true
+}
+
+// attach marks the answer as a file download. name needs no escaping.
+func (c *call) attach(name, contentType string) {
+	c.http.SetContentType(contentType)
+	c.http.Response.Header.Set(fasthttp.HeaderContentDisposition, fmt.Sprintf("attachment; filename=%q", name))
+}
+
+// values returns the values of a field of the form that occurs several times.
+func (c *call) values(name string) (all []string) {
+	for _, value := range c.http.PostArgs().PeekMulti(name) {
+		all = append(all, clean(value))
+	}
+	return all
 }

@@ -1,15 +1,12 @@
 // Package dashboard serves the pages for people: sign-in, links and their statistics, domains, API tokens and the account.
 //
-// Pages are rendered on the server from embedded templates and work without JavaScript. Each noun has a file with its
-// routes, its page data and its handlers; call.go is a request, page.go renders, session.go decides who may pass.
+// Pages are rendered on the server from embedded templates and work without JavaScript. A file that a noun begins, such as
+// link_list.go, has routes, page data and handlers of that noun. The other files are the frame of all pages: call.go is a
+// request, page.go renders, session.go decides who may pass. A noun uses itself and the frame; only this file and the
+// overview join nouns. The layout test holds that.
 package dashboard
 
 import (
-	"bytes"
-	"fmt"
-	"log/slog"
-	"path"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -18,28 +15,12 @@ import (
 
 	"linkstream/api/admission"
 	"linkstream/api/auth"
-	"linkstream/api/clickreport"
-	"linkstream/api/customdomain"
-	"linkstream/api/live"
 	"linkstream/api/ratelimit"
 	"linkstream/api/request"
-	"linkstream/api/sharing"
-	"linkstream/api/shorten"
-	"linkstream/api/transfer"
-	"linkstream/api/turns"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/fair"
 )
-
-// Root is the path prefix of the dashboard.
-const Root = "/dashboard"
-
-// pathRobots is the path at which crawlers learn that nothing here is for them.
-const pathRobots = "/robots.txt"
-
-// callTimeout bounds all store calls of one request together, not counting the time in which its form arrives.
-const callTimeout = 10 * time.Second
 
 // Config is the configuration of the dashboard.
 type Config struct {
@@ -49,47 +30,6 @@ type Config struct {
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
 	PagesPerSecond int                // requests of an account, on average over paceOver
 	Now            func() time.Time   // the clock of reports and of limited attempts such as sign-ins; nil: time.Now
-}
-
-// Parts are the dashboard's dependencies.
-type Parts struct {
-	DB        schema.Database
-	Clicks    *turns.Clicks
-	Lag       *clickreport.Lag
-	Rankings  *clickreport.Rankings
-	Live      *live.Hub
-	Shortener *shorten.Shortener
-	Shares    *sharing.Shares
-	Domains   *customdomain.Manager
-	Imports   *transfer.Uploads
-	Requests  *request.Recorder
-	Log       *slog.Logger
-}
-
-// Dashboard is the HTTP handler of all pages.
-type Dashboard struct {
-	Parts
-	url       schema.BaseURL
-	unnamed   bool // url may not be what the browser shows
-	secure    bool // url is https
-	now       func() time.Time
-	signUp    bool
-	proxies   clientaddr.Proxies
-	sessions  *auth.Sessions
-	attempts  *ratelimit.AttemptLimiter
-	passwords *auth.PasswordPool
-	pace      *fair.Pace[int64] // by account
-	readers   *readers          // of shared reports
-	busyPage  []byte
-	assets    assets
-	router    *router.Router
-	answer    fasthttp.RequestHandler // router, with compressed answers
-	forms     []string                // routes of POST
-	readable  map[string]bool         // routes of GET
-	above     map[string]int          // how far the page of a route of POST is above it, see routeReloads
-	kept      map[string][]string     // fields by route of POST, see keep
-	exports   chan struct{}           // a semaphore
-	room      *admission.Room         // for large forms
 }
 
 // New returns a dashboard.
@@ -127,6 +67,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	}
 	d.router.MethodNotAllowed = d.handler(request.OtherRoute, admitAnyone, func(*call) error { return errMethod })
 	d.readable, d.above, d.kept = map[string]bool{}, map[string]int{}, map[string][]string{}
+	d.withForm = map[string]makePage{}
 	d.routes()
 	d.answer = compressing(d.router.Handler)
 	return d, nil
@@ -157,160 +98,4 @@ func (d *Dashboard) routes() {
 	d.routeDomains()
 	d.get(pathStream, d.answerStream)
 	d.routeReloads()
-}
-
-// routeReloads lets GET of a form's path lead to the nearest page above it. Browsers ask for it when somebody confirms the
-// address of a page that answered a form.
-func (d *Dashboard) routeReloads() {
-	for _, form := range d.forms {
-		page, up := form, 0
-		for !d.readable[page] {
-			page, up = path.Dir(page), up+1
-		}
-		if up == 0 {
-			continue
-		}
-		d.above[form] = up
-		d.get(form, func(c *call) error {
-			to := string(c.http.URI().PathOriginal())
-			for range up {
-				to = path.Dir(to)
-			}
-			if !localPath(to) {
-				return errNoPage
-			}
-			return c.redirect(to)
-		})
-	}
-}
-
-// get handles GET and HEAD of path for signed-in users and redirects others to the sign-in page.
-func (d *Dashboard) get(path string, handle func(*call) error) {
-	d.route(fasthttp.MethodGet, path, admitAccount, handle)
-}
-
-// post handles POST of path for signed-in users whose form carries the session's CSRF token.
-func (d *Dashboard) post(path string, handle func(*call) error) {
-	d.route(fasthttp.MethodPost, path, admitAccount, handle)
-}
-
-// openGet and openPost handle paths that are open to everyone. call.signedIn tells whether the user is signed in.
-func (d *Dashboard) openGet(path string, handle func(*call) error) {
-	d.route(fasthttp.MethodGet, path, admitAnyone, handle)
-}
-
-func (d *Dashboard) openPost(path string, handle func(*call) error) {
-	d.route(fasthttp.MethodPost, path, admitAnyone, handle)
-}
-
-func (d *Dashboard) route(method, path string, admit guard, handle func(*call) error) {
-	handler := d.handler(path, admit, handle)
-	d.router.Handle(method, path, handler)
-	if method == fasthttp.MethodPost {
-		d.forms = append(d.forms, path)
-	}
-	if method == fasthttp.MethodGet {
-		d.readable[path] = true
-		d.router.Handle(fasthttp.MethodHead, path, handler)
-	}
-}
-
-// Owns reports whether the dashboard handles a request: all paths below Root, pathRobots, and if a browser asks for them all other paths
-// that are not the API's.
-func Owns(http *fasthttp.RequestCtx) bool {
-	path := string(http.URI().PathOriginal())
-	if path == Root || strings.HasPrefix(path, Root+"/") || path == pathRobots {
-		return true
-	}
-	read := http.IsGet() || http.IsHead()
-	return read && !strings.HasPrefix(path, "/api/") && bytes.Contains(http.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/html"))
-}
-
-// Credential returns the digest of the session that a request names, zero if it names none. Readers of shared reports name a share.
-func (d *Dashboard) Credential(http *fasthttp.RequestCtx) admission.Credential {
-	if secret, shared := strings.CutPrefix(string(http.URI().PathOriginal()), sharing.Path); shared {
-		return sharing.Credential(secret)
-	}
-	return auth.SessionCredential(string(http.Request.Header.Cookie(d.cookieName(sessionCookie))))
-}
-
-// passKey is the key of the *admission.Pass among a request's user values.
-type passKey struct{}
-
-// Handle answers a request that Owns has accepted, that has passed the gate, and whose body has not been read.
-func (d *Dashboard) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
-	http.SetUserValue(passKey{}, pass)
-	d.setHeaders(&http.Response.Header)
-	if string(http.URI().PathOriginal()) == Root+"/" { // the router treats it like Root
-		http.URI().SetPath("/")
-	}
-	d.answer(http)
-}
-
-// Reject answers a request that the server could not read.
-func (d *Dashboard) Reject(http *fasthttp.RequestCtx, pass *admission.Pass, refusal *admission.Refusal) {
-	http.SetUserValue(passKey{}, pass)
-	d.setHeaders(&http.Response.Header)
-	d.handler(request.OtherRoute, admitNobody, func(*call) error { return refusal })(http)
-}
-
-// RejectBusy answers a request that the gate has refused.
-func (d *Dashboard) RejectBusy(http *fasthttp.RequestCtx) {
-	defer func(began time.Time) {
-		d.Requests.Observe(request.OtherRoute, http.Response.StatusCode(), began)
-	}(time.Now())
-	d.setHeaders(&http.Response.Header)
-	http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
-	http.SetContentType(htmlType)
-	http.SetStatusCode(errBusy.Status)
-	http.Response.SetBodyRaw(d.busyPage)
-}
-
-// handler returns the fasthttp handler for a route: it admits the request, runs handle and renders its error, if any.
-func (d *Dashboard) handler(route string, admit guard, handle func(*call) error) fasthttp.RequestHandler {
-	return func(http *fasthttp.RequestCtx) {
-		pass, _ := http.UserValue(passKey{}).(*admission.Pass)
-		c := &call{http: http, pass: pass, dashboard: d, route: route}
-		request.SetRoute(http, route)
-		c.setDeadline()
-		defer func() { c.end() }()
-		began := time.Now()
-		defer func() { d.Requests.Observe(route, http.Response.StatusCode(), began) }()
-		defer d.recover(c)
-		admitted, err := admit(c)
-		if err == nil && admitted {
-			err = handle(c)
-		}
-		if err != nil {
-			d.fail(c, err)
-		}
-	}
-}
-
-// recover answers with a failure page if the handler panics.
-func (d *Dashboard) recover(c *call) {
-	if cause := recover(); cause != nil {
-		d.fail(c, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
-	}
-}
-
-// policy restricts pages to resources of the dashboard itself.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
-// setHeaders sets the headers of every answer. Pages are not cached; assets override that.
-func (d *Dashboard) setHeaders(header *fasthttp.ResponseHeader) {
-	header.Set("Content-Security-Policy", policy)
-	header.Set("Cache-Control", "no-store")
-	header.Set("Cross-Origin-Opener-Policy", "same-origin")
-	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	header.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
-	// With no-referrer, browsers send forms with "Origin: null".
-	header.Set("Referrer-Policy", "same-origin")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("X-Frame-Options", "DENY")
-	header.Set("X-Robots-Tag", "noindex")
-	if d.secure {
-		header.Set("Strict-Transport-Security", "max-age=31536000")
-	}
 }

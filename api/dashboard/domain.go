@@ -12,11 +12,6 @@ import (
 	"linkstream/schema"
 )
 
-const (
-	pathDomains = Root + "/domains"
-	pathSite    = pathDomains + "/{id}/site"
-)
-
 func (d *Dashboard) routeDomains() {
 	d.get(pathDomains, d.listDomains)
 	d.post(pathDomains, d.addDomain)
@@ -58,8 +53,6 @@ func (d domainItem) Lost() bool { return !d.LostAt.IsZero() }
 
 // Path returns the path of the domain's page.
 func (d domainItem) Path() string { return domainPath(d.ID) }
-
-func domainPath(domainID int64) string { return pathDomains + "/" + strconv.FormatInt(domainID, 10) }
 
 func (d *Dashboard) domains(c *call) (domainsPage, error) {
 	domains, err := d.DB.Domains(c.ctx, c.account.ID)

@@ -36,32 +36,9 @@ var (
 		"There are too many requests at the moment from visitors who are not signed in. Please try again in a few seconds."}
 )
 
-// storeError names the store that failed. Without it, explain assumes the link store.
-type storeError struct {
-	store string
-	error
-}
-
-func (e *storeError) Unwrap() error { return e.error }
-
-// ofClicks marks a non-nil error as one of the click store.
-func ofClicks(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &storeError{"click store", err}
-}
-
 func asError(err error) (*schema.Error, bool) {
 	var e *schema.Error
 	return e, errors.As(err, &e)
-}
-
-// warnWithout logs that a page lacks its clicks, unless the account itself has too much under way.
-func (d *Dashboard) warnWithout(page string, err error) {
-	if schema.ErrorCode(err) != schema.CodeBusy {
-		d.Log.Warn("page without clicks", "page", page, "error", err)
-	}
 }
 
 // clientMessage returns what err tells the client if it has the code; "" if it does not, or tells the client nothing.

@@ -9,9 +9,6 @@ import (
 	"linkstream/schema"
 )
 
-// maxAsked bounds how many characters of an invalid form field the page repeats.
-const maxAsked = 3 * schema.MaxURLLen
-
 // paramMade is the parameter of a page that shows a new link: its domain's ID and its hash.
 const paramMade = "made"
 
@@ -31,22 +28,22 @@ func (f shortenForm) Typed() bool { return f.LongURL+f.Alias != "" || f.HasMore(
 func (d *Dashboard) newShortenForm(back string, get func(field string) string) shortenForm {
 	return shortenForm{linkFields: typedFields(get), Alias: cut(get(shorten.FieldCustomAlias), maxAsked),
 		DomainID: parseID(get(shorten.FieldDomainID)), Back: back,
-		Default: strings.TrimSuffix(d.linkView(schema.Link{}).Name, "/")}
+		Default: d.defaultDomain()}
 }
 
-// shortenForm returns the form of the page back, filled in as it was before a session ended.
+// shortenForm returns the form of the page back, filled in as it was sent, or as it was before a session ended.
 func (d *Dashboard) shortenForm(c *call, back string) (shortenForm, error) {
 	domains, err := d.DB.Domains(c.ctx, c.account.ID)
 	return d.shortenFormOf(c, back, domains), err
 }
 
 func (d *Dashboard) shortenFormOf(c *call, back string, domains []schema.Domain) shortenForm {
-	form := d.newShortenForm(back, c.query)
-	for _, domain := range domains {
-		if !domain.VerifiedAt.IsZero() {
-			form.Domains = append(form.Domains, domain)
-		}
+	get := c.query
+	if c.http.IsPost() && c.route == pathLinks {
+		get = c.form
 	}
+	form := d.newShortenForm(back, get)
+	form.Domains = verified(domains)
 	return form
 }
 
@@ -142,16 +139,9 @@ func (d *Dashboard) createLink(c *call) error {
 
 // filledPage returns the page that has sent the form, by its template's name, with the form still filled in.
 func (d *Dashboard) filledPage(c *call) (name string, page any, err error) {
-	typed := func(form *shortenForm) {
-		domains := form.Domains
-		*form = d.newShortenForm(form.Back, c.form)
-		form.Domains = domains
-	}
 	back, err := url.Parse(c.back(pathLinks))
-	if err == nil && back.Path == Root {
-		overview, err := d.overview(c)
-		typed(&overview.Form)
-		return "overview", overview, err
+	if err == nil && d.withForm[back.Path] != nil {
+		return d.withForm[back.Path](c)
 	}
 	list := linksPage{pager: pager{Page: 1}}
 	if err == nil && back.Path == pathLinks {
@@ -159,61 +149,6 @@ func (d *Dashboard) filledPage(c *call) (name string, page any, err error) {
 		list.Page = max(1, parseID(back.Query().Get("page")))
 	}
 	err = d.fillLinksPage(c, &list)
-	typed(&list.Form)
 	list.Creating = true
 	return "links", list, err
-}
-
-// back returns the page that a form's field "back" names, or another one.
-func (c *call) back(other string) string {
-	if back := c.form("back"); localPath(back) {
-		return back
-	}
-	return other
-}
-
-// withParam returns the path with a parameter set.
-func withParam(path, name, value string) string {
-	to, err := url.Parse(path)
-	if err != nil {
-		return path
-	}
-	values := to.Query()
-	values.Set(name, value)
-	to.RawQuery = values.Encode()
-	return to.String()
-}
-
-// withScheme adds https:// to what looks like a host, with or without a port and a path. People leave out what browsers do not show.
-func withScheme(text string) string {
-	if strings.HasPrefix(text, "//") {
-		return "https:" + text
-	}
-	host, _, _ := strings.Cut(text, "/")
-	host, _, _ = strings.Cut(host, "?")
-	host, _, _ = strings.Cut(host, "#")
-	name, port, hasPort := strings.Cut(host, ":")
-	if _, err := strconv.ParseUint(port, 10, 16); hasPort && err != nil {
-		return text // another scheme
-	}
-	if !strings.Contains(name, ".") || strings.ContainsAny(name, "@ ") {
-		return text
-	}
-	return "https://" + text
-}
-
-// aliasOf returns a typed alias in small letters, if these are an alias. Edges find it by capitals, too.
-func aliasOf(typed string) string {
-	if small := strings.ToLower(typed); schema.ValidAlias(small) {
-		return small
-	}
-	return typed
-}
-
-// cut returns at most n characters of text.
-func cut(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n])
-	}
-	return text
 }

@@ -4,8 +4,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
-	"unicode"
 
 	"linkstream/api/shorten"
 )
@@ -17,35 +15,6 @@ type linkFields struct {
 	ForwardQuery          bool
 	Campaign              []campaignField
 	Behaviour             behaviour
-}
-
-// expiryLayout is what browsers send for a time; they leave out seconds that are 0. The time is in the zone of the page.
-const (
-	expiryLayout      = "2006-01-02T15:04:05"
-	shortExpiryLayout = "2006-01-02T15:04"
-	expiryMisspelled  = "The time of expiry must look like 2027-01-31T18:00."
-)
-
-// formatExpiry returns a time of expiry as text, in a zone; "" for the zero time.
-func formatExpiry(at time.Time, zone *time.Location) string {
-	switch {
-	case at.IsZero():
-		return ""
-	case at.Second() == 0:
-		return at.In(zone).Format(shortExpiryLayout)
-	}
-	return at.In(zone).Format(expiryLayout)
-}
-
-// parseExpiry returns the time that a text names in a zone; the zero time for "".
-func parseExpiry(text string, zone *time.Location) (at time.Time, err error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if at, err = time.ParseInLocation(shortExpiryLayout, text, zone); err != nil {
-		at, err = time.ParseInLocation(expiryLayout, text, zone)
-	}
-	return at, err
 }
 
 // campaignField is a field whose text becomes a parameter of the long URL.
@@ -134,30 +103,17 @@ func withCampaign(longURL string, parameters map[string]string) string {
 	return address
 }
 
-// parseTags returns the tags that a text names, separated by spaces or commas.
-func parseTags(text string) []string {
-	tags := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-	slices.Sort(tags)
-	return slices.Compact(tags)
-}
-
 // LinkFields returns the fields for the templates that both forms share.
 func (p editPage) LinkFields() linkFields { return p.Fields.onHost(p.Link.Prefix) }
 
 // LinkFields gives the template the fields, as editPage does.
 func (p linksPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
 
-// LinkFields gives the template the fields, as editPage does.
-func (p overviewPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
-
 // HasMade reports whether the page shows a new link, whose button stands out then.
 func (p newPage) HasMade() bool { return false }
 
 // HasMade tells the template about the page, as newPage does.
 func (p linksPage) HasMade() bool { return p.Made != nil }
-
-// HasMade tells the template about the page, as newPage does.
-func (p overviewPage) HasMade() bool { return p.Made != nil }
 
 // onHost returns the fields of a link on a host.
 func (f linkFields) onHost(prefix string) linkFields {

@@ -21,12 +21,6 @@ type linkFilter struct {
 	Sort       string // one of shorten's orders; "" for the newest first
 }
 
-// option is a choice of a list.
-type option struct {
-	Value, Label string
-	Chosen       bool
-}
-
 // filterOf reads a filter from a query. Values that the form does not offer count as "".
 func filterOf(get func(field string) string) linkFilter {
 	f := linkFilter{Query: get("q"), Tag: get("tag"), Domain: get("domain"), State: get("state"), From: get("from"), To: get("to"), Sort: get("sort")}
@@ -163,19 +157,4 @@ func (f linkFilter) address(page int64) string {
 func stateOptions(chosen string) []option {
 	return options(chosen, option{Label: "Any"}, option{Value: "on", Label: "On"}, option{Value: "off", Label: "Off"},
 		option{Value: "expired", Label: "Expired"})
-}
-
-func (f linkFilter) domainOptions(form shortenForm) []option {
-	all := []option{{Label: "Any domain"}, {Value: "0", Label: form.Default}}
-	for _, domain := range form.Domains {
-		all = append(all, option{Value: strconv.FormatInt(domain.ID, 10), Label: domain.Host})
-	}
-	return options(f.Domain, all...)
-}
-
-func options(chosen string, all ...option) []option {
-	for i := range all {
-		all[i].Chosen = all[i].Value == chosen
-	}
-	return all
 }

@@ -11,9 +11,6 @@ import (
 	"linkstream/schema"
 )
 
-// clicksTimeout bounds how long a page waits for clicks that it can do without.
-const clicksTimeout = 3 * time.Second
-
 // linksPage is the data of the list of links.
 type linksPage struct {
 	Links []linkView
@@ -95,7 +92,7 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 	if page.Form, err = d.shortenForm(c, page.Self); err != nil {
 		return err
 	}
-	page.Domains = page.domainOptions(page.Form)
+	page.Domains = d.domainOptions(page.Domain, page.Form.Domains)
 	page.Creating = page.Total == 0 && !page.Narrowed() || page.Form.Typed()
 	return nil
 }
@@ -124,12 +121,6 @@ const (
 	sparkDays   = 14
 	sparkHeight = 20
 )
-
-// spark is a link's clicks of the last sparkDays days as a line with a point every four pixels.
-type spark struct {
-	Total int64
-	Path  string // of SVG
-}
 
 func sparkOf(clicks []int64) (s spark) {
 	most, before := max(1, slices.Max(clicks)), int64(0)
@@ -166,3 +157,5 @@ func (d *Dashboard) addDays(c *call, links []linkView) error {
 	}
 	return ofClicks(err)
 }
+
+func (p linksPage) stream() string { return "" }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"html/template"
-	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -66,18 +65,8 @@ type livePart struct {
 }
 
 const (
-	pathStream = Root + "/live"
-	ofLink     = "link" // parameter of pathStream: the ID of a link
+	ofLink = "link" // parameter of pathStream: the ID of a link
 )
-
-func (p overviewPage) stream() string { return "" }
-func (p linksPage) stream() string    { return "" }
-func (p reportPage) stream() string {
-	if p.Link == nil {
-		return ""
-	}
-	return strconv.FormatInt(p.Link.ID, 10)
-}
 
 // answerStream tells the script of a page whenever clicks have been counted. The page has the counts.
 func (d *Dashboard) answerStream(c *call) error {

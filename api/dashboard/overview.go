@@ -2,10 +2,7 @@ package dashboard
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"linkstream/api/clickreport"
@@ -15,7 +12,13 @@ import (
 // overviewDays is the number of days in the overview's chart.
 const overviewDays = 30
 
-func (d *Dashboard) routeOverview() { d.get(Root, d.showOverview) }
+func (d *Dashboard) routeOverview() {
+	d.get(Root, d.showOverview)
+	d.withForm[Root] = func(c *call) (string, any, error) {
+		page, err := d.overview(c)
+		return "overview", page, err
+	}
+}
 
 // overviewPage is the data of the overview.
 type overviewPage struct {
@@ -43,49 +46,6 @@ type overviewReport struct {
 	Ranked   string // the time of Top, if that is earlier than the page's
 	Ranking  bool   // Top is not known yet
 	Progress progress
-}
-
-// counter compares the clicks of some days with those of the same number of days before.
-type counter struct {
-	Label   string
-	Days    int
-	Sum     schema.Period
-	Before  int64
-	Against string // describes Before
-
-	Compared bool // the account existed in the days before
-}
-
-// minCompared is the number of clicks from which on a percentage of them says something.
-const minCompared = 10
-
-// Change returns by how much the clicks grew or shrank. It is "" if the period is not over or cannot be compared.
-func (c counter) Change() string {
-	if !c.Compared || c.Before < minCompared || c.Days == 1 {
-		return ""
-	}
-	change := math.Round(100 * float64(c.Sum.Total()-c.Before) / float64(c.Before))
-	switch {
-	case change >= 1000:
-		return "×" + strconv.FormatInt(c.Sum.Total()/c.Before, 10)
-	case change > 0:
-		return fmt.Sprintf("+%.0f%%", change)
-	case change < 0:
-		return fmt.Sprintf("−%.0f%%", -change)
-	}
-	return "±0%"
-}
-
-// topLink is a link with its clicks relative to the first link's.
-type topLink struct {
-	linkView
-	Share share
-}
-
-// topList is the data of the template "top".
-type topList struct {
-	Links  []topLink
-	During string // follows the headings
 }
 
 func (d *Dashboard) showOverview(c *call) error {
@@ -158,51 +118,10 @@ func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overvi
 	return report, nil
 }
 
-// newCounter counts the last n days, today included, and those of the n days before that are among days.
-func newCounter(label, against string, days []dayClicks, now time.Time, n int) counter {
-	c := counter{Label: label, Days: n, Against: against}
-	date := func(days int) string { return clickreport.AddDays(now, days).Format(time.DateOnly) }
-	last, first, before := date(0), date(1-n), date(1-2*n)
-	for _, day := range days {
-		switch {
-		case day.Date >= first && day.Date <= last:
-			c.Sum.Add(day.Period)
-		case day.Date >= before && day.Date < first:
-			c.Before += day.Total()
-		}
-	}
-	return c
-}
+func (p overviewPage) stream() string { return "" }
 
-// compare allows the comparison with the days before if the account existed then.
-func (c *counter) compare(created, now time.Time) {
-	c.Compared = !created.After(clickreport.AddDays(now, 1-2*c.Days))
-}
+// LinkFields gives the template the fields, as editPage does.
+func (p overviewPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
 
-// topLinks returns the counted links, most clicks first.
-func (d *Dashboard) topLinks(c *call, counts []schema.LinkCount) ([]topLink, error) {
-	if len(counts) == 0 {
-		return nil, nil
-	}
-	ids := make([]int64, len(counts))
-	for i, count := range counts {
-		ids[i] = count.LinkID
-	}
-	links, err := d.DB.LinksByID(c.ctx, c.account.ID, ids)
-	if err != nil {
-		return nil, err
-	}
-	byID := map[int64]schema.Link{}
-	for _, link := range links {
-		byID[link.ID] = link
-	}
-	var top []topLink
-	for _, count := range counts {
-		if link, ok := byID[count.LinkID]; ok {
-			view := d.linkView(link)
-			view.Clicks = c.numbers().number(count.Total)
-			top = append(top, topLink{view, newShare("", count.Total, counts[0].Total)})
-		}
-	}
-	return top, nil
-}
+// HasMade tells the template about the page, as newPage does.
+func (p overviewPage) HasMade() bool { return p.Made != nil }

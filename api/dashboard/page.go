@@ -7,8 +7,6 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -65,42 +63,6 @@ type view struct {
 	Shared    bool // the page is for readers of a shared report, and leads nowhere else
 }
 
-// navItem is an entry of the navigation.
-type navItem struct {
-	Path, Label string
-	More        string   // the end of the label, which narrow screens leave out
-	Current     string   // value of aria-current; "" if not current
-	pages       []string // paths of the section that are not below Path
-}
-
-// The sections of the dashboard, in order.
-var sections = []navItem{
-	{Path: Root, Label: "Overview"},
-	{Path: Root + "/links", Label: "Links", pages: []string{pathTags, pathBulk, pathImport, pathTrash}},
-	{Path: pathReport, Label: "Report", pages: []string{pathShares}},
-	{Path: Root + "/domains", Label: "Domains"},
-	{Path: Root + "/tokens", Label: "API", More: " settings"},
-	{Path: Root + "/account", Label: "Account"},
-}
-
-// navigation returns the sections and marks the one that contains path.
-func navigation(path string) []navItem {
-	items := make([]navItem, len(sections))
-	for i, item := range sections {
-		switch {
-		case path == item.Path:
-			item.Current = "page"
-		case item.Path != Root && below(path, item.Path) || slices.ContainsFunc(item.pages, func(page string) bool { return below(path, page) }):
-			item.Current = "true"
-		}
-		items[i] = item
-	}
-	return items
-}
-
-// below reports whether a path is a page's path or below it.
-func below(path, page string) bool { return path == page || strings.HasPrefix(path, page+"/") }
-
 // pager is the place of a page among those of a list.
 type pager struct {
 	Total          int64 // objects on all pages
@@ -117,11 +79,6 @@ func (p *pager) turn(perPage int64, address func(page int64) string) {
 	if p.Page < p.Last {
 		p.Next = address(p.Page + 1)
 	}
-}
-
-// pagesOf returns the addresses of the pages of a list that only their number tells apart.
-func pagesOf(path string) func(page int64) string {
-	return func(page int64) string { return path + "?page=" + strconv.FormatInt(page, 10) }
 }
 
 // render answers with a page.

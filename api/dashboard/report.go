@@ -18,8 +18,6 @@ import (
 	"linkstream/schema"
 )
 
-const pathReport = Root + "/report"
-
 // fieldCompare names what a report is compared with; compareYear is the same days of the year before, which is not the default.
 const (
 	fieldCompare = "compare"
@@ -234,13 +232,13 @@ func (p *reportPage) selectLinks(
 	case p.Share != nil:
 		return d.selectShared(c)
 	}
-	form, err := d.shortenForm(c, "")
+	domains, err := d.DB.Domains(c.ctx, c.account.ID)
 	if err != nil {
 		return nil, err
 	}
 	p.Form.Tag, p.Form.Domain = cut(c.query(clickreport.FieldTag), maxAsked), cut(c.query(clickreport.FieldDomain), maxAsked)
 	p.Form.Totals = c.query(fieldTotals) == "show"
-	p.Form.Domains = linkFilter{Domain: p.Form.Domain}.domainOptions(form)
+	p.Form.Domains = d.domainOptions(p.Form.Domain, verified(domains))
 	some, wrong, err := clickreport.SelectLinks(c.ctx, d.DB, c.account.ID, value)
 	maps.Copy(invalid, wrong)
 	return some, err
@@ -484,4 +482,11 @@ func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, nam
 		r.All = clickreport.MaxTop
 	}
 	return r
+}
+
+func (p reportPage) stream() string {
+	if p.Link == nil {
+		return ""
+	}
+	return strconv.FormatInt(p.Link.ID, 10)
 }

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/text/language"
@@ -19,30 +18,6 @@ type ranking struct {
 	All         int        // limit of the page with more rows; 0 if these are all
 	File, List  string     // path of the download and the list's name in its query; "" without a download
 	Fields      url.Values // that the query keeps if a row is chosen; nil if they are those of the page
-}
-
-// share is a name with its count and its percentage.
-type share struct {
-	Name  string
-	Total int64
-	Part  float64 // 0 to 100
-	Bots  bool
-	Field string // that the query has if the row is chosen; "" if it cannot be
-	Value string // of the field
-}
-
-// Width returns the share as an SVG length.
-func (s share) Width() string { return strconv.FormatFloat(s.Part, 'f', 1, 64) + "%" }
-
-// Percent formats the share. Only 0 prints as 0% and only 100 as 100%.
-func (s share) Percent() string {
-	switch {
-	case s.Part > 0 && s.Part < 1:
-		return "<1%"
-	case s.Part > 99 && s.Part < 100:
-		return ">99%"
-	}
-	return strconv.FormatFloat(s.Part, 'f', 0, 64) + "%"
 }
 
 // isNamed reports whether any click has a name.
@@ -67,10 +42,6 @@ func newRanking(title string, counts []schema.NameCount, all int64, show func(st
 		r.Rows = append(r.Rows, newShare("Others", rest, all))
 	}
 	return r
-}
-
-func newShare(name string, total, all int64) share {
-	return share{Name: name, Total: total, Part: 100 * float64(total) / float64(max(1, all))}
 }
 
 func orElse(unknown string) func(string) string {

@@ -271,22 +271,6 @@ func keyed(secret, purpose string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// signInFor returns the path of the sign-in page that leads to path afterwards.
-func signInFor(path string) string {
-	if path == Root || !localPath(path) {
-		return pathSignIn
-	}
-	return pathSignIn + "?next=" + url.QueryEscape(path)
-}
-
-// localPath reports whether path is a page of the dashboard, so that a redirect to it stays here.
-func localPath(path string) bool {
-	if len(path) > maxNext || path != Root && !strings.HasPrefix(path, Root+"/") && !strings.HasPrefix(path, Root+"?") {
-		return false
-	}
-	return !strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f })
-}
-
 // The cookies.
 const (
 	sessionCookie = "linkstream"

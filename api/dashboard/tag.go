@@ -9,11 +9,6 @@ import (
 	"linkstream/schema"
 )
 
-const (
-	pathTags = Root + "/tags"
-	pathTag  = pathTags + "/{tag}"
-)
-
 // tagsPerPage bounds the rows of the page of tags.
 const tagsPerPage = 100
 

@@ -12,11 +12,6 @@ import (
 	"linkstream/schema"
 )
 
-const (
-	pathTokens      = Root + "/tokens"
-	pathRevokeToken = pathTokens + "/revoke"
-)
-
 // Limits of tokens.
 const (
 	maxTokens       = 100 // valid tokens of an account
@@ -77,14 +72,6 @@ func (p *tokensPage) choices(c *call) {
 	}
 	p.Ends = options(c.form(fieldDays), option{Label: "Does not expire"}, option{Value: "30", Label: "In 30 days"}, option{Value: "90", Label: "In 90 days"},
 		option{Value: "365", Label: "In a year"})
-}
-
-// values returns the values of a field of the form that occurs several times.
-func (c *call) values(name string) (all []string) {
-	for _, value := range c.http.PostArgs().PeekMulti(name) {
-		all = append(all, clean(value))
-	}
-	return all
 }
 
 func (d *Dashboard) tokensPage(c *call) (tokensPage, error) {

@@ -32,21 +32,3 @@ func (c *call) now() time.Time { return c.dashboard.now().In(c.zone()) }
 func timeElement(t time.Time) template.HTML {
 	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `">` + t.Format("2 Jan 2006, 15:04") + `</time>`)
 }
-
-// changeZone sets the account's time zone.
-func (d *Dashboard) changeZone(c *call) error {
-	name := c.form(fieldZone)
-	if _, ok := clickreport.FindZone(name); name != "" && !ok {
-		page, err := d.accountPage(c)
-		if err != nil {
-			return err
-		}
-		page.Zone = cut(name, maxAsked)
-		return d.invalid(c, "account", page, problems{fieldZone: "A time zone has a name such as Europe/Berlin or America/New_York."})
-	}
-	if err := d.DB.SetTimeZone(c.ctx, c.account.ID, name); err != nil {
-		return err
-	}
-	c.account.TimeZone, c.location = name, nil
-	return c.seeOther(pathAccount, "Days and times are now in "+c.zone().String()+".")
-}

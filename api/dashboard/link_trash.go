@@ -8,8 +8,6 @@ import (
 	"linkstream/schema"
 )
 
-const pathTrash = Root + "/trash"
-
 // fieldDeletedAt names, in seconds since 1970, the time of a deletion of many links.
 const fieldDeletedAt = "deleted_at"
 
@@ -26,9 +24,6 @@ type trashPage struct {
 	pager
 	Links []linkView
 }
-
-// Key names the link in the forms of the trash: two links of one account may have the same hash.
-func (l linkView) Key() string { return strconv.FormatInt(l.DomainID, 10) + "." + l.Hash }
 
 func (d *Dashboard) showTrash(c *call) (err error) {
 	page := trashPage{pager: pager{Page: c.page()}}

@@ -18,55 +18,18 @@ import (
 	"linkstream/api/slowread"
 	"linkstream/api/turns"
 	"linkstream/schema"
-	"linkstream/schema/fair"
 )
 
 // This file shows shared reports to readers without an account. Readers do not slow down the owner: their requests have limits of their own,
 // their reads of the stores take turns of their own, and a page is kept for a while, however many readers it has.
 
-const pathShared = sharing.Path + "{secret}"
-
 const (
-	readerPace    = 10   // requests per second of a network, on average over paceOver
-	sharedPace    = 100  // requests per second of one shared report, likewise
 	maxSharedName = 1000 // bytes of a field of the query
 	sharedCookie  = "linkstream-shared"
 )
 
-// sharedTurns bounds the pages that are being made. Shared reports take turns, and pause after each page for as long as it took, so that
-// they read clicks at most half of the time.
-var sharedTurns = fair.Limits{Places: 1, Waiting: 64, WaitingEach: 8}
-
-// sharedPages keeps pages for a while, at most some 25 MiB of them. AtOnce is the number of pages that sharedTurns lets be made or wait.
-var sharedPages = slowread.Limits{Timeout: 8 * time.Second, Pause: 10 * time.Second, Share: 20, Age: 30 * time.Second, Keys: 128,
-	AtOnce: 1 + 64}
-
-// readers has the limits and the kept pages of all readers of shared reports.
-type readers struct {
-	byNetwork *fair.Pace[fair.Network]
-	byShare   *fair.Pace[[32]byte]
-	turns     *fair.Turns[int64] // by share
-	pages     *slowread.Results[sharedKey, sharedPage]
-}
-
-func newReaders() *readers {
-	return &readers{fair.NewPace[fair.Network](readerPace, paceOver), fair.NewPace[[32]byte](sharedPace, paceOver),
-		fair.NewTurns[int64](sharedTurns), slowread.New[sharedKey, sharedPage](sharedPages)}
-}
-
 // Run returns when ctx is done and no page is being made in the background any more.
 func (d *Dashboard) Run(ctx context.Context) { d.readers.pages.Run(ctx) }
-
-// sharedKey names a page: a share, and the fields of the query that matter.
-type sharedKey struct {
-	share int64
-	query string
-}
-
-type sharedPage struct {
-	status       int
-	html, zipped []byte
-}
 
 func (d *Dashboard) routeShared() {
 	d.route(fasthttp.MethodGet, pathShared, admitReader, d.showShared)

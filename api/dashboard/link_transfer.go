@@ -23,8 +23,6 @@ import (
 )
 
 const (
-	pathImport = Root + "/import"
-	pathExport = Root + "/export.csv"
 	partImport = "import"
 )
 

@@ -11,8 +11,6 @@ import (
 	"linkstream/api/shorten"
 )
 
-const pathBulk = Root + "/bulk"
-
 const (
 	maxBulkLinks = 500 // of one form
 	bulkTimeout  = 30 * time.Second

@@ -10,11 +10,6 @@ import (
 	"linkstream/schema"
 )
 
-const (
-	pathShares      = Root + "/shares"
-	pathRevokeShare = pathShares + "/revoke"
-)
-
 func (d *Dashboard) routeShares() {
 	d.get(pathShares, d.listShares)
 	d.post(pathShares, d.createShare)

@@ -1,0 +1,199 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"linkstream/api/clickreport"
+	"linkstream/schema"
+)
+
+// counter compares the clicks of some days with those of the same number of days before.
+type counter struct {
+	Label   string
+	Days    int
+	Sum     schema.Period
+	Before  int64
+	Against string // describes Before
+
+	Compared bool // the account existed in the days before
+}
+
+// minCompared is the number of clicks from which on a percentage of them says something.
+const minCompared = 10
+
+// Change returns by how much the clicks grew or shrank. It is "" if the period is not over or cannot be compared.
+func (c counter) Change() string {
+	if !c.Compared || c.Before < minCompared || c.Days == 1 {
+		return ""
+	}
+	change := math.Round(100 * float64(c.Sum.Total()-c.Before) / float64(c.Before))
+	switch {
+	case change >= 1000:
+		return "×" + strconv.FormatInt(c.Sum.Total()/c.Before, 10)
+	case change > 0:
+		return fmt.Sprintf("+%.0f%%", change)
+	case change < 0:
+		return fmt.Sprintf("−%.0f%%", -change)
+	}
+	return "±0%"
+}
+
+// share is a name with its count and its percentage.
+type share struct {
+	Name  string
+	Total int64
+	Part  float64 // 0 to 100
+	Bots  bool
+	Field string // that the query has if the row is chosen; "" if it cannot be
+	Value string // of the field
+}
+
+func newShare(name string, total, all int64) share {
+	return share{Name: name, Total: total, Part: 100 * float64(total) / float64(max(1, all))}
+}
+
+// dayClicks is the clicks of a day, or of another unit of a chart.
+type dayClicks struct {
+	Date string // 2006-01-02
+	clickreport.Count
+}
+
+// readDays reads a report by day from first, in its zone, to today, and for the time before that as the query's Previous says. The clocks
+// of edges differ, so a day of clicks is added after today.
+func readDays(ctx context.Context, reports schema.ReportStore, q schema.ReportQuery, first, now time.Time) ([]dayClicks, schema.Report, error) {
+	var names []string
+	end := clickreport.AddDays(now.In(first.Location()), 2)
+	for n, at := 0, first; !at.After(end); n, at = n+1, clickreport.AddDays(first, n+1) {
+		bound := clickreport.Bound(at)
+		if n > 0 && !bound.After(q.Bounds[len(q.Bounds)-1]) {
+			continue // a zone that crosses the date line has no such day
+		}
+		q.Bounds, names = append(q.Bounds, bound), append(names, at.Format(time.DateOnly))
+	}
+	if q.Previous.IsZero() {
+		q.Previous = clickreport.Bound(clickreport.AddDays(first, -1))
+	}
+	got, err := reports.Report(ctx, q)
+	if err != nil {
+		return nil, got, err
+	}
+	days := make([]dayClicks, len(got.Series))
+	for i, clicks := range got.Series {
+		days[i] = dayClicks{names[i], clickreport.Count{Period: clicks}}
+	}
+	if days[len(days)-1].Total() == 0 {
+		days = days[:len(days)-1]
+	}
+	return days, got, nil
+}
+
+func sumOf(days []dayClicks) (s schema.Period) {
+	for _, day := range days {
+		s.Add(day.Period)
+	}
+	return s
+}
+
+// progress says up to when clicks are counted, in words.
+type progress struct {
+	clickreport.Progress
+	now     time.Time // in the zone of the page
+	numbers numbers
+}
+
+func (d *Dashboard) progress(c *call) progress {
+	return progress{d.Lag.Progress(c.ctx), c.now(), c.numbers()}
+}
+
+// clock formats a time for people in the zone of now, with the date unless it is today.
+func clock(at, now time.Time) string {
+	if at = at.In(now.Location()); clickreport.DayOf(at).Equal(clickreport.DayOf(now)) {
+		return at.Format("15:04:05")
+	}
+	return at.Format("2 Jan 2006, 15:04:05")
+}
+
+// clicksTimeout bounds how long a page waits for clicks that it can do without.
+const clicksTimeout = 3 * time.Second
+
+// storeError names the store that failed. Without it, explain assumes the link store.
+type storeError struct {
+	store string
+	error
+}
+
+func (e *storeError) Unwrap() error { return e.error }
+
+// ofClicks marks a non-nil error as one of the click store.
+func ofClicks(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &storeError{"click store", err}
+}
+
+// warnWithout logs that a page lacks its clicks, unless the account itself has too much under way.
+func (d *Dashboard) warnWithout(page string, err error) {
+	if schema.ErrorCode(err) != schema.CodeBusy {
+		d.Log.Warn("page without clicks", "page", page, "error", err)
+	}
+}
+
+// Stamp formats UpTo for programs.
+func (p progress) Stamp() string { return p.UpTo.Format(time.RFC3339) }
+
+// Clock formats UpTo for people.
+func (p progress) Clock() string { return clock(p.UpTo, p.now) }
+
+// Wait describes how many clicks wait.
+func (p progress) Wait() string { return p.numbers.counted(p.Waiting, "click to go", "clicks to go") }
+
+// State returns the CSS class.
+func (p progress) State() string {
+	switch {
+	case !p.Known:
+		return "unknown"
+	case p.Waiting > 0:
+		return "behind"
+	}
+	return "now"
+}
+
+// Width returns the share as an SVG length.
+func (s share) Width() string { return strconv.FormatFloat(s.Part, 'f', 1, 64) + "%" }
+
+// Percent formats the share. Only 0 prints as 0% and only 100 as 100%.
+func (s share) Percent() string {
+	switch {
+	case s.Part > 0 && s.Part < 1:
+		return "<1%"
+	case s.Part > 99 && s.Part < 100:
+		return ">99%"
+	}
+	return strconv.FormatFloat(s.Part, 'f', 0, 64) + "%"
+}
+
+// newCounter counts the last n days, today included, and those of the n days before that are among days.
+func newCounter(label, against string, days []dayClicks, now time.Time, n int) counter {
+	c := counter{Label: label, Days: n, Against: against}
+	date := func(days int) string { return clickreport.AddDays(now, days).Format(time.DateOnly) }
+	last, first, before := date(0), date(1-n), date(1-2*n)
+	for _, day := range days {
+		switch {
+		case day.Date >= first && day.Date <= last:
+			c.Sum.Add(day.Period)
+		case day.Date >= before && day.Date < first:
+			c.Before += day.Total()
+		}
+	}
+	return c
+}
+
+// compare allows the comparison with the days before if the account existed then.
+func (c *counter) compare(created, now time.Time) {
+	c.Compared = !created.After(clickreport.AddDays(now, 1-2*c.Days))
+}

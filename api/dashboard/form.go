@@ -1,0 +1,121 @@
+package dashboard
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"linkstream/schema"
+)
+
+// maxAsked bounds how many characters of an invalid form field the page repeats.
+const maxAsked = 3 * schema.MaxURLLen
+
+// withScheme adds https:// to what looks like a host, with or without a port and a path. People leave out what browsers do not show.
+func withScheme(text string) string {
+	if strings.HasPrefix(text, "//") {
+		return "https:" + text
+	}
+	host, _, _ := strings.Cut(text, "/")
+	host, _, _ = strings.Cut(host, "?")
+	host, _, _ = strings.Cut(host, "#")
+	name, port, hasPort := strings.Cut(host, ":")
+	if _, err := strconv.ParseUint(port, 10, 16); hasPort && err != nil {
+		return text // another scheme
+	}
+	if !strings.Contains(name, ".") || strings.ContainsAny(name, "@ ") {
+		return text
+	}
+	return "https://" + text
+}
+
+// aliasOf returns a typed alias in small letters, if these are an alias. Edges find it by capitals, too.
+func aliasOf(typed string) string {
+	if small := strings.ToLower(typed); schema.ValidAlias(small) {
+		return small
+	}
+	return typed
+}
+
+// cut returns at most n characters of text.
+func cut(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n])
+	}
+	return text
+}
+
+// expiryLayout is what browsers send for a time; they leave out seconds that are 0. The time is in the zone of the page.
+const (
+	expiryLayout      = "2006-01-02T15:04:05"
+	shortExpiryLayout = "2006-01-02T15:04"
+	expiryMisspelled  = "The time of expiry must look like 2027-01-31T18:00."
+)
+
+// formatExpiry returns a time of expiry as text, in a zone; "" for the zero time.
+func formatExpiry(at time.Time, zone *time.Location) string {
+	switch {
+	case at.IsZero():
+		return ""
+	case at.Second() == 0:
+		return at.In(zone).Format(shortExpiryLayout)
+	}
+	return at.In(zone).Format(expiryLayout)
+}
+
+// parseExpiry returns the time that a text names in a zone; the zero time for "".
+func parseExpiry(text string, zone *time.Location) (at time.Time, err error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err = time.ParseInLocation(shortExpiryLayout, text, zone); err != nil {
+		at, err = time.ParseInLocation(expiryLayout, text, zone)
+	}
+	return at, err
+}
+
+// parseTags returns the tags that a text names, separated by spaces or commas.
+func parseTags(text string) []string {
+	tags := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
+
+// option is a choice of a list.
+type option struct {
+	Value, Label string
+	Chosen       bool
+}
+
+func options(chosen string, all ...option) []option {
+	for i := range all {
+		all[i].Chosen = all[i].Value == chosen
+	}
+	return all
+}
+
+// verified returns the domains on which links can be created.
+func verified(domains []schema.Domain) (usable []schema.Domain) {
+	for _, domain := range domains {
+		if !domain.VerifiedAt.IsZero() {
+			usable = append(usable, domain)
+		}
+	}
+	return usable
+}
+
+// defaultDomain returns the host of short links without a domain of the account.
+func (d *Dashboard) defaultDomain() string {
+	return strings.TrimSuffix(d.linkView(schema.Link{}).Name, "/")
+}
+
+// domainOptions returns the choice of a domain that narrows a list or a report. chosen is an ID, "" for any.
+func (d *Dashboard) domainOptions(chosen string, usable []schema.Domain) []option {
+	all := []option{{Label: "Any domain"}, {Value: "0", Label: d.defaultDomain()}}
+	for _, domain := range usable {
+		all = append(all, option{Value: strconv.FormatInt(domain.ID, 10), Label: domain.Host})
+	}
+	return options(chosen, all...)
+}

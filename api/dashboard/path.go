@@ -1,0 +1,125 @@
+package dashboard
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"linkstream/api/sharing"
+)
+
+// Addresses of pages and forms. Those that only their own page uses stand there.
+const (
+	pathStream = Root + "/live"
+
+	pathSignIn  = Root + "/sign-in"
+	pathSignUp  = Root + "/sign-up"
+	pathSignOut = Root + "/sign-out"
+
+	pathLinks = Root + "/links"
+	// The path names a link by domain ID (0 for the default domain) and hash, because domains may share hashes.
+	pathLink   = pathLinks + "/{domain}/{hash}"
+	pathBulk   = Root + "/bulk"
+	pathImport = Root + "/import"
+	pathExport = Root + "/export.csv"
+	pathTags   = Root + "/tags"
+	pathTag    = pathTags + "/{tag}"
+	pathTrash  = Root + "/trash"
+
+	pathReport      = Root + "/report"
+	pathShares      = Root + "/shares"
+	pathRevokeShare = pathShares + "/revoke"
+	pathShared      = sharing.Path + "{secret}"
+
+	pathDomains = Root + "/domains"
+	pathSite    = pathDomains + "/{id}/site"
+
+	pathTokens      = Root + "/tokens"
+	pathRevokeToken = pathTokens + "/revoke"
+
+	pathAccount    = Root + "/account"
+	pathPassword   = pathAccount + "/password"
+	pathZone       = pathAccount + "/time-zone"
+	pathEndSession = pathAccount + "/sessions/end"
+	pathEndOthers  = pathAccount + "/sessions/end-others"
+)
+
+func domainPath(domainID int64) string { return pathDomains + "/" + strconv.FormatInt(domainID, 10) }
+
+// signInFor returns the path of the sign-in page that leads to path afterwards.
+func signInFor(path string) string {
+	if path == Root || !localPath(path) {
+		return pathSignIn
+	}
+	return pathSignIn + "?next=" + url.QueryEscape(path)
+}
+
+// localPath reports whether path is a page of the dashboard, so that a redirect to it stays here.
+func localPath(path string) bool {
+	if len(path) > maxNext || path != Root && !strings.HasPrefix(path, Root+"/") && !strings.HasPrefix(path, Root+"?") {
+		return false
+	}
+	return !strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f })
+}
+
+// navItem is an entry of the navigation.
+type navItem struct {
+	Path, Label string
+	More        string   // the end of the label, which narrow screens leave out
+	Current     string   // value of aria-current; "" if not current
+	pages       []string // paths of the section that are not below Path
+}
+
+// The sections of the dashboard, in order.
+var sections = []navItem{
+	{Path: Root, Label: "Overview"},
+	{Path: Root + "/links", Label: "Links", pages: []string{pathTags, pathBulk, pathImport, pathTrash}},
+	{Path: pathReport, Label: "Report", pages: []string{pathShares}},
+	{Path: Root + "/domains", Label: "Domains"},
+	{Path: Root + "/tokens", Label: "API", More: " settings"},
+	{Path: Root + "/account", Label: "Account"},
+}
+
+// navigation returns the sections and marks the one that contains path.
+func navigation(path string) []navItem {
+	items := make([]navItem, len(sections))
+	for i, item := range sections {
+		switch {
+		case path == item.Path:
+			item.Current = "page"
+		case item.Path != Root && below(path, item.Path) || slices.ContainsFunc(item.pages, func(page string) bool { return below(path, page) }):
+			item.Current = "true"
+		}
+		items[i] = item
+	}
+	return items
+}
+
+// below reports whether a path is a page's path or below it.
+func below(path, page string) bool { return path == page || strings.HasPrefix(path, page+"/") }
+
+// pagesOf returns the addresses of the pages of a list that only their number tells apart.
+func pagesOf(path string) func(page int64) string {
+	return func(page int64) string { return path + "?page=" + strconv.FormatInt(page, 10) }
+}
+
+// back returns the page that a form's field "back" names, or another one.
+func (c *call) back(other string) string {
+	if back := c.form("back"); localPath(back) {
+		return back
+	}
+	return other
+}
+
+// withParam returns the path with a parameter set.
+func withParam(path, name, value string) string {
+	to, err := url.Parse(path)
+	if err != nil {
+		return path
+	}
+	values := to.Query()
+	values.Set(name, value)
+	to.RawQuery = values.Encode()
+	return to.String()
+}
