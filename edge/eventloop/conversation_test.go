@@ -95,7 +95,7 @@ var conversations = []conversation{
 	{"HTTP/0.9", "GET /link\r\n\r\n", "400"},
 	{"HTTP/0.9 that says so", "GET /link HTTP/0.9\r\n\r\n", "505"},
 	{"HTTP/2.0", "GET /link HTTP/2.0\r\nHost: a\r\n\r\n" + get("/page"), "505"},
-	{"the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505"},
+	{"the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "400"},
 	{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "400"},
 	{"what is not HTTP", "hello\r\n\r\n", "400"},
 	{"a header too large", "GET /link HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("y", 9000) + "\r\n\r\n", "431"},

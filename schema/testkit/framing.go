@@ -43,7 +43,7 @@ func TestFraming(t *testing.T, addr, path string, status int) {
 		{"HTTP/0.9", get("HTTP/0.9"), http.StatusHTTPVersionNotSupported},
 		{"HTTP/1.2", get("HTTP/1.2"), http.StatusHTTPVersionNotSupported},
 		{"HTTP/2.0 that stays", get("HTTP/2.0", "Connection: keep-alive"), http.StatusHTTPVersionNotSupported},
-		{"the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", http.StatusHTTPVersionNotSupported},
+		{"the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", http.StatusBadRequest},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answers := askRaw(t, addr, c.request+get("HTTP/1.1"))
