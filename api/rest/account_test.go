@@ -25,16 +25,20 @@ func TestScopes(t *testing.T) {
 		return as
 	}
 	requests := []struct{ scope, method, path, body string }{
-		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/links", ""}, {schema.ScopeReadLinks, http.MethodGet, "/api/v1/links/" + hash, ""},
-		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/tags", ""}, {schema.ScopeReadLinks, http.MethodGet, "/api/v1/links/" + hash + "/qr", ""},
+		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/links", ""},
+		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/links/" + hash, ""},
+		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/tags", ""},
+		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/links/" + hash + "/qr", ""},
 		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/domains", ""},
 		{schema.ScopeWriteLinks, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/"}`},
 		{schema.ScopeWriteLinks, http.MethodPost, pathBulk, `{"links":[{"long_url":"https://example.com/"}]}`},
 		{schema.ScopeWriteLinks, http.MethodPatch, "/api/v1/links/" + hash, `{"title":"x"}`},
 		{schema.ScopeWriteLinks, http.MethodPost, pathBulk + "/edit", `{"links":[{"hash":"x"}],"add_tags":["x"]}`},
-		{schema.ScopeReadReports, http.MethodGet, "/api/v1/stats/" + hash, ""}, {schema.ScopeReadReports, http.MethodGet, "/api/v1/report", ""},
+		{schema.ScopeReadReports, http.MethodGet, "/api/v1/stats/" + hash, ""},
+		{schema.ScopeReadReports, http.MethodGet, "/api/v1/report", ""},
 		{schema.ScopeReadReports, http.MethodGet, "/api/v1/links/" + hash + "/report", ""},
-		{schema.ScopeReadReports, http.MethodPost, "/api/v1/shares", "{}"}, {schema.ScopeReadReports, http.MethodGet, "/api/v1/shares/1", ""},
+		{schema.ScopeReadReports, http.MethodPost, "/api/v1/shares", "{}"},
+		{schema.ScopeReadReports, http.MethodGet, "/api/v1/shares/1", ""},
 		{schema.ScopeWebhooks, http.MethodGet, "/api/v1/webhooks", ""},
 	}
 	for _, scope := range schema.Scopes() {
@@ -54,7 +58,8 @@ func TestScopes(t *testing.T) {
 	}
 	both := scoped(schema.ScopeWriteLinks, schema.ScopeReadLinks)
 	for _, r := range requests {
-		if may := r.scope == schema.ScopeReadLinks || r.scope == schema.ScopeWriteLinks; (both.request(t, r.method, r.path, r.body).status/100 == 2) != may {
+		if may := r.scope == schema.ScopeReadLinks ||
+			r.scope == schema.ScopeWriteLinks; (both.request(t, r.method, r.path, r.body).status/100 == 2) != may {
 			t.Errorf("%s %s with two scopes", r.method, r.path)
 		}
 	}
@@ -70,7 +75,8 @@ func TestAccount(t *testing.T) {
 	}
 	got, token, rate := account(owner)
 	wantLink(t, got, map[string]any{"email": "a@example.org", "time_zone": nil})
-	wantLink(t, token, map[string]any{"scopes": []any{"links.read", "links.write", "reports.read", "webhooks"}, "expires_at": nil})
+	wantLink(t, token, map[string]any{"scopes": []any{"links.read", "links.write", "reports.read", "webhooks"},
+		"expires_at": nil})
 	wantLink(t, rate, map[string]any{"limit": json.Number("2000")})
 	testkit.Must(t, s.links.SetTimeZone(t.Context(), owner.account.ID, "Europe/Vienna"))
 	secret, ending := auth.NewToken(owner.account.ID, "ending")
@@ -80,6 +86,8 @@ func TestAccount(t *testing.T) {
 	as.token = secret
 	got, token, _ = account(as)
 	wantLink(t, got, map[string]any{"time_zone": "Europe/Vienna"})
-	wantLink(t, token, map[string]any{"name": "ending", "scopes": []any{"webhooks"}, "expires_at": ending.ExpiresAt.Format("2006-01-02T15:04:05+00:00")})
-	testkit.Eventually(t, "an ended token is refused", func() bool { return as.get(t, "/api/v1/account").status == http.StatusUnauthorized })
+	wantLink(t, token, map[string]any{"name": "ending", "scopes": []any{"webhooks"},
+		"expires_at": ending.ExpiresAt.Format("2006-01-02T15:04:05+00:00")})
+	testkit.Eventually(t, "an ended token is refused",
+		func() bool { return as.get(t, "/api/v1/account").status == http.StatusUnauthorized })
 }

@@ -29,7 +29,8 @@ func remaining(t *testing.T, a answer) int {
 }
 
 func TestRateLimitWithoutStore(t *testing.T) {
-	s := startFaulty(t, storetest.FaultOf(func(context.Context) error { return errors.New("secret cause") }, "LeaseRequests"))
+	s := startFaulty(t, storetest.FaultOf(func(context.Context) error { return errors.New("secret cause") },
+		"LeaseRequests"))
 	owner := s.caller(t, "a@example.org")
 	for _, path := range []string{"/api/v1/links", "/api/v1/stats/none", "/api/v1/none"} {
 		t.Run("a store that fails gives 503 with the rate limit headers: "+path, func(t *testing.T) {
@@ -42,8 +43,8 @@ func TestRateLimitWithoutStore(t *testing.T) {
 	}
 }
 
-// While the store takes its time to say whether new tokens are valid, it is asked about a few at a time, and the others wait without
-// taking the place of anyone who needs no answer of the store.
+// While the store takes its time to say whether new tokens are valid, it is asked about a few at a time, and the others
+// wait without taking the place of anyone who needs no answer of the store.
 func TestNewTokensWaitForASlowStore(t *testing.T) {
 	const tokens = 20
 	var asks atomic.Int64

@@ -19,7 +19,7 @@ const (
 	busyRetryAfter = "1"
 )
 
-// outage is the error of an unavailable store, with a message that names the operations that fail meanwhile.
+// outage is the error of an unavailable store. Its message names the operations that fail during the outage.
 type outage struct {
 	what string // as in "Clicks cannot be read"
 	err  error
@@ -62,12 +62,17 @@ func (e *httpError) Error() string { return e.message }
 var (
 	errSuspended = schema.ClientErrorf(schema.CodeForbidden, "The account is suspended.")
 	errNoPath    = schema.ClientErrorf(schema.CodeNotFound, "There is nothing at this path.")
-	errMethod    = &httpError{status: fasthttp.StatusMethodNotAllowed, message: "This path does not support the method: see the Allow header."}
-	errBody      = &httpError{status: fasthttp.StatusBadRequest, message: "The body is not one JSON object."}
-	errType      = &httpError{status: fasthttp.StatusUnsupportedMediaType, message: "The Content-Type must be application/json."}
-	errBusy      = &httpError{status: fasthttp.StatusServiceUnavailable, message: "Too many requests without a valid token at the moment."}
-	errTooMany   = &httpError{status: fasthttp.StatusTooManyRequests, message: "Too many requests: wait for the seconds in Retry-After."}
-	errScope     = &httpError{fasthttp.StatusForbidden, "The token lacks the scope of this request.", "missing_scope"}
+	errMethod    = &httpError{status: fasthttp.StatusMethodNotAllowed, message: "This path does not support the method: " +
+		"see the Allow header."}
+	errBody = &httpError{status: fasthttp.StatusBadRequest, message: "The body is not one JSON object."}
+	errType = &httpError{status: fasthttp.StatusUnsupportedMediaType, message: "The Content-Type must be " +
+		"application/json."}
+	errBusy = &httpError{status: fasthttp.StatusServiceUnavailable, message: "Too many requests without a valid token " +
+		"at the moment."}
+	errTooMany = &httpError{status: fasthttp.StatusTooManyRequests, message: "Too many requests: wait for the " +
+		"seconds in " +
+		"Retry-After."}
+	errScope = &httpError{fasthttp.StatusForbidden, "The token lacks the scope of this request.", "missing_scope"}
 )
 
 // answer writes body as JSON.
@@ -100,9 +105,9 @@ func (a *API) fail(http *fasthttp.RequestCtx, err error) {
 	}
 }
 
-// explain returns the status and the body for an error, and sets the headers that belong to them. Errors without a message
-// for the client are the service's own failures, whatever their code: a store's code says what happened to the store's
-// own objects, and the client may have asked for others.
+// explain returns the status and the body for an error, and sets the headers that belong to them. Errors without a
+// message for the client are the service's own failures, whatever their code: a store's code says what happened to the
+// store's own objects, and the client may have asked for others.
 func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body failure) {
 	var ofHTTP *httpError
 	if errors.As(err, &ofHTTP) {
@@ -134,7 +139,8 @@ func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body fa
 			return fasthttp.StatusUnprocessableEntity, failure{Error: string(e.Code), Message: e.Message}
 		}
 	}
-	a.log.Error("request failed", "request_id", request.ID(http), "method", string(http.Method()), "path", string(http.URI().PathOriginal()), "error", err)
+	a.log.Error("request failed", "request_id", request.ID(http), "method", string(http.Method()), "path",
+		string(http.URI().PathOriginal()), "error", err)
 	if schema.ErrorCode(err) == schema.CodeUnavailable {
 		http.Response.Header.Set("Retry-After", storeRetryAfter)
 		cannot := &outage{what: "The service cannot answer"}

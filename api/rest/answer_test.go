@@ -23,7 +23,8 @@ func TestMethodsAndPaths(t *testing.T) {
 	owner := s.caller(t, "a@example.org")
 	t.Run("an unsupported method gives 405 with Allow", func(t *testing.T) {
 		for path, allow := range map[string]string{"/api/v1/shorten": "OPTIONS, POST", "/api/v1/links": "GET, HEAD, OPTIONS",
-			"/api/v1/stats/x": "GET, HEAD, OPTIONS", "/api/v1/links/x": "DELETE, GET, HEAD, OPTIONS, PATCH", "/api/v1/openapi.json": "GET, HEAD, OPTIONS"} {
+			"/api/v1/stats/x": "GET, HEAD, OPTIONS", "/api/v1/links/x": "DELETE, GET, HEAD, OPTIONS, PATCH",
+			"/api/v1/openapi.json": "GET, HEAD, OPTIONS"} {
 			for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodDelete, "BREW"} {
 				if strings.Contains(allow, method) {
 					continue
@@ -41,7 +42,8 @@ func TestMethodsAndPaths(t *testing.T) {
 		}
 	})
 	t.Run("HEAD is answered like GET but without a body", func(t *testing.T) {
-		for path, status := range map[string]int{"/api/v1/links": 200, "/api/v1/stats/none": 404, "/api/v1/openapi.json": 200} {
+		for path, status := range map[string]int{"/api/v1/links": 200, "/api/v1/stats/none": 404,
+			"/api/v1/openapi.json": 200} {
 			a, get := owner.request(t, http.MethodHead, path, ""), owner.get(t, path)
 			if a.status != status || get.status != status || a.raw != "" ||
 				a.header.Get("Content-Length") != fmt.Sprint(len(get.raw)) || a.header.Get("Content-Type") != "application/json" {
@@ -50,8 +52,8 @@ func TestMethodsAndPaths(t *testing.T) {
 		}
 	})
 	t.Run("7, 9: a path without the version gives 404 with error = not_found, also without a token", func(t *testing.T) {
-		for _, path := range []string{"/", "/none", "/api", "/api/v10/links", "/api/v2/links", "/API/v1/links", "//api/v1/links",
-			"/*"} {
+		for _, path := range []string{"/", "/none", "/api", "/api/v10/links", "/api/v2/links", "/API/v1/links",
+			"//api/v1/links", "/*"} {
 			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodOptions} {
 				a := caller{testService: s}.request(t, method, path, "")
 				a.wantKeys(t, http.StatusNotFound, "error", "message")
@@ -158,11 +160,13 @@ func TestUnusualHTTP(t *testing.T) {
 			"POST /api/v1/shorten HTTP/1.1\r\n" + authorized + "Content-Length: x\r\n\r\n{}", []int{400}},
 		{"a chunk without a size", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +
 			"Transfer-Encoding: chunked\r\n\r\nzz\r\n", []int{400}},
-		{"a header of 16 KiB", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "X: " + strings.Repeat("x", 16<<10) + "\r\n\r\n",
+		{"a header of 16 KiB", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "X: " + strings.Repeat("x", 16<<10) +
+			"\r\n\r\n",
 			[]int{431}},
 		{"a header that is still being sent when it is refused", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "X: " +
 			strings.Repeat("x", 900_000) + "\r\n\r\n", []int{431}},
-		{"a malformed escape in the path", "GET /api/v1/stats/a%zz HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{404}},
+		{"a malformed escape in the path", "GET /api/v1/stats/a%zz HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n",
+			[]int{404}},
 		{"a malformed request target", "GET http://[x/api/v1/links HTTP/1.1\r\n" + authorized + "\r\n", []int{400}},
 		{"OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{404}},
 		{"an escape in the fixed part of a path",

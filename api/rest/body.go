@@ -9,8 +9,8 @@ import (
 	"linkstream/api/shorten"
 )
 
-// body is the JSON object of a request. A field of the wrong type does not fail it: it is noted, and reported together with
-// the other invalid fields.
+// body is the JSON object of a request. A field of the wrong type does not fail it: it is noted, and reported together
+// with the other invalid fields.
 type body struct {
 	fields    []member
 	malformed map[string][]string
@@ -35,9 +35,11 @@ func decodeBody(c *call) (*body, error) {
 // isField reports whether a request may have a field of this name. Case matters.
 func isField(name string) bool {
 	switch name {
-	case shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
-		shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules, shorten.FieldVariants,
-		shorten.FieldCard, shorten.FieldPassword, shorten.FieldMaxClicks, shorten.FieldAddTags, shorten.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, sharing.FieldHideTargets:
+	case shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle, shorten.FieldTags,
+		shorten.FieldIsActive, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules,
+		shorten.FieldVariants, shorten.FieldCard, shorten.FieldPassword, shorten.FieldMaxClicks, shorten.FieldAddTags,
+		shorten.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly,
+		sharing.FieldHideTargets:
 		return true
 	}
 	return false
@@ -152,7 +154,8 @@ func (b *body) edit() shorten.Edit {
 
 // extension returns the texts of the fields of an extension.
 func (b *body) extension() shorten.Extension {
-	return shorten.Extension{Rules: b.field(shorten.FieldRules), Variants: b.field(shorten.FieldVariants), Card: b.field(shorten.FieldCard),
+	return shorten.Extension{Rules: b.field(shorten.FieldRules), Variants: b.field(shorten.FieldVariants),
+		Card:     b.field(shorten.FieldCard),
 		Password: b.field(shorten.FieldPassword), MaxClicks: b.field(shorten.FieldMaxClicks)}
 }
 

@@ -151,8 +151,8 @@ func (a *API) countLinks(c *call, links int) error {
 	return err
 }
 
-// newBulkFailure returns the error of one of the links, with its fields named as in the request. An error with a code of its own has no
-// fields.
+// newBulkFailure returns the error of one of the links, with its fields named as in the request. An error with a code
+// of its own has no fields.
 func newBulkFailure(i int, err error) bulkFailure {
 	var e *schema.Error
 	errors.As(err, &e)

@@ -92,12 +92,15 @@ func TestBulkChanges(t *testing.T) {
 		return c.request(t, http.MethodPost, pathBulk+"/"+kind, body)
 	}
 	t.Run("POST links/bulk/edit changes links and says what became of each, in order", func(t *testing.T) {
-		a := change(owner, "edit", fmt.Sprintf(`{"links":[{"hash":"one"},{"hash":"foreign"},{"hash":"full"},{"hash":"both","domain_id":%d},7,{"hash":1},
-			{"hash":"one","domain_id":null}],"set":{"title":"New","is_active":false,"password":"open sesame"},"add_tags":["new"],"remove_tags":["old","absent"]}`, domain))
+		a := change(owner, "edit",
+			fmt.Sprintf(`{"links":[{"hash":"one"},{"hash":"foreign"},{"hash":"full"},{"hash":"both","domain_id":%d},7,{"hash":1},
+			{"hash":"one","domain_id":null}],"set":{"title":"New","is_active":false,"password":"open sesame"},
+			"add_tags":["new"],"remove_tags":["old","absent"]}`, domain))
 		a.wantKeys(t, http.StatusOK, "success", "changed", "failed", "results")
 		wantLink(t, a.body, map[string]any{"success": true, "changed": json.Number("2"), "failed": json.Number("5")})
-		for i, want := range []string{`{"success":true,"hash":"one","domain_id":null}`, `"error":"not_found"`, `"links.2.add_tags"`,
-			fmt.Sprintf(`{"success":true,"hash":"both","domain_id":%d}`, domain), `"links.4"`, `"links.5.hash"`, `"links.6"`} {
+		for i, want := range []string{`{"success":true,"hash":"one","domain_id":null}`, `"error":"not_found"`,
+			`"links.2.add_tags"`, fmt.Sprintf(`{"success":true,"hash":"both","domain_id":%d}`, domain), `"links.4"`,
+			`"links.5.hash"`, `"links.6"`} {
 			result, err := json.Marshal(a.body["results"].([]any)[i])
 			testkit.Must(t, err)
 			var wanted map[string]any
@@ -120,9 +123,11 @@ func TestBulkChanges(t *testing.T) {
 	t.Run("POST links/bulk/edit names what is wrong for all links", func(t *testing.T) {
 		for body, fields := range map[string][]string{
 			`{}`: {"links"}, `{"links":[{"hash":"one"}]}`: {"set"}, `{"links":[{"hash":"one"}],"set":{}}`: {"set"},
-			`{"links":[{"hash":"one"}],"set":[]}`: {"set"}, `{"links":[]}`: {"links"}, `{"links":[` + strings.Repeat(`{"hash":"one"},`, 1000) + `{}]}`: {"links"},
-			`{"links":[{"hash":"one"}],"set":{"long_url":"x","title":1},"add_tags":["A"],"remove_tags":null}`: {"set.long_url", "set.title", "add_tags", "remove_tags"},
-			`{"links":[{"hash":"one"}],"set":{"rules":[{"name":"a"}]}}`:                                       {"set.rules.0.if", "set.rules.0.url"},
+			`{"links":[{"hash":"one"}],"set":[]}`: {"set"}, `{"links":[]}`: {"links"}, `{"links":[` +
+				strings.Repeat(`{"hash":"one"},`, 1000) + `{}]}`: {"links"},
+			`{"links":[{"hash":"one"}],"set":{"long_url":"x","title":1},"add_tags":["A"],"remove_tags":null}`: {"set.long_url",
+				"set.title", "add_tags", "remove_tags"},
+			`{"links":[{"hash":"one"}],"set":{"rules":[{"name":"a"}]}}`: {"set.rules.0.if", "set.rules.0.url"},
 		} {
 			change(owner, "edit", body).wantInvalid(t, fields...)
 		}
@@ -143,7 +148,8 @@ func TestBulkChanges(t *testing.T) {
 			first := owner.keyed(t, pathBulk+"/"+kind, kind, body)
 			wantLink(t, first.body, map[string]any{"changed": json.Number("1")})
 			owner.keyed(t, pathBulk+"/"+kind, kind, body).wantReplay(t, first)
-			owner.keyed(t, pathBulk+"/"+kind, kind, `{"links":[{"hash":"one"}],"add_tags":["y"]}`).wantInvalid(t, "Idempotency-Key")
+			owner.keyed(t, pathBulk+"/"+kind, kind, `{"links":[{"hash":"one"}],"add_tags":["y"]}`).wantInvalid(t,
+				"Idempotency-Key")
 		}
 	})
 }
@@ -152,7 +158,8 @@ func TestQR(t *testing.T) {
 	s := start(t)
 	owner, other := s.caller(t, "a@example.org"), s.caller(t, "b@example.org")
 	owner.link(t, map[string]any{"long_url": anyURL, "custom_alias": "sale"})
-	for query, kind := range map[string]string{"": "image/svg+xml", "?format=png&size=2048&level=H&foreground=0B3D2E&margin=0": "image/png"} {
+	for query, kind := range map[string]string{"": "image/svg+xml",
+		"?format=png&size=2048&level=H&foreground=0B3D2E&margin=0": "image/png"} {
 		a := owner.get(t, "/api/v1/links/sale/qr"+query)
 		testkit.Equal(t, "status", a.status, http.StatusOK)
 		testkit.Equal(t, "type", a.header.Get("Content-Type"), kind)

@@ -26,9 +26,11 @@ func TestBulk(t *testing.T) {
 	owner.link(t, map[string]any{"long_url": anyURL, "custom_alias": "taken"})
 	t.Run("POST links/bulk says what became of each link, in order", func(t *testing.T) {
 		a := owner.request(t, http.MethodPost, pathBulk, fmt.Sprintf(`{"links":[
-			{"long_url":"https://example.com/1","title":"One","tags":["a"]}, {"long_url":"x","tags":1}, {"long_url":"http://bad.example"},
+			{"long_url":"https://example.com/1","title":"One","tags":["a"]}, {"long_url":"x","tags":1},
+			{"long_url":"http://bad.example"},
 			{"long_url":"x","custom_alias":"twice"}, {"long_url":"https://example.com/2","custom_alias":"twice"},
-			{"long_url":"https://example.com/3","custom_alias":"twice"}, {"long_url":"https://example.com/4","custom_alias":"twice","domain_id":%d},
+			{"long_url":"https://example.com/3","custom_alias":"twice"},
+			{"long_url":"https://example.com/4","custom_alias":"twice","domain_id":%d},
 			{"long_url":"https://example.com/","custom_alias":"taken"}, 7, null]}`, domain))
 		a.wantKeys(t, http.StatusOK, "success", "created", "failed", "results")
 		wantLink(t, a.body, map[string]any{"success": true, "created": json.Number("3"), "failed": json.Number("7")})
@@ -87,7 +89,8 @@ func TestBulk(t *testing.T) {
 	})
 	t.Run("POST links/bulk takes all or nothing of what is left of the rate limit", func(t *testing.T) {
 		bulk := func(c caller, links int) answer {
-			return c.request(t, http.MethodPost, pathBulk, `{"links":[`+strings.TrimSuffix(strings.Repeat("7,", links), ",")+`]}`)
+			return c.request(t, http.MethodPost, pathBulk, `{"links":[`+strings.TrimSuffix(strings.Repeat("7,", links), ",")+
+				`]}`)
 		}
 		for turn := 0; ; turn++ {
 			window := time.Now().Truncate(ratelimit.Window)
@@ -120,7 +123,8 @@ func TestBulk(t *testing.T) {
 	})
 	t.Run("POST links/bulk takes 4 MiB, and other paths do not", func(t *testing.T) {
 		padding := strings.Repeat(" ", 4<<20-60)
-		owner.request(t, http.MethodPost, pathBulk, `{"links":[{"long_url":"https://example.com/"}]`+padding+`}`).want(t, http.StatusOK)
+		owner.request(t, http.MethodPost, pathBulk, `{"links":[{"long_url":"https://example.com/"}]`+padding+`}`).want(t,
+			http.StatusOK)
 		a, err := owner.try(t.Context(), http.MethodPost, pathBulk, padding+padding)
 		if err == nil {
 			a.wantKeys(t, http.StatusRequestEntityTooLarge, "message")
@@ -143,8 +147,10 @@ func TestBulkBodiesAreBounded(t *testing.T) {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 		testkit.Must(t, err)
 		unfinished = append(unfinished, conn)
-		_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-			"Content-Length: %d\r\n\r\n%s", pathBulk, owner.token, 4<<20, strings.Repeat(" ", 4<<20-1)) // fails when there is no room
+		_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+			"application/json\r\n"+
+			// fails when there is no room
+			"Content-Length: %d\r\n\r\n%s", pathBulk, owner.token, 4<<20, strings.Repeat(" ", 4<<20-1))
 		a := owner.request(t, http.MethodPost, pathBulk, large)
 		if a.status == http.StatusTooManyRequests && a.header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
@@ -157,7 +163,8 @@ func TestBulkBodiesAreBounded(t *testing.T) {
 		conn.Close()
 	}
 	testkit.Succeeds(t, func() error {
-		return testkit.Mismatch("there is room again", owner.request(t, http.MethodPost, pathBulk, large).status, http.StatusOK)
+		return testkit.Mismatch("there is room again", owner.request(t, http.MethodPost, pathBulk, large).status,
+			http.StatusOK)
 	})
 }
 

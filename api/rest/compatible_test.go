@@ -12,8 +12,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// frozen is the description of version 1 that clients rely on, without its prose. The present description must be compatible
-// with it: what was accepted is accepted, and what was answered is answered.
+// frozen is the description of version 1 that clients rely on, without its prose. The present description must be
+// compatible with it: what was accepted is accepted, and what was answered is answered.
 const frozen = "testdata/openapi-v1.json"
 
 var freeze = flag.Bool("freeze", false, "write the description, if it is compatible, to "+frozen)
@@ -209,7 +209,8 @@ func (c *comparison) responses(was, is object) {
 					c.breaks("header %s is gone", name)
 				}
 			}
-			c.answers(before.object("content", "application/json", "schema"), now.object("content", "application/json", "schema"))
+			c.answers(before.object("content", "application/json", "schema"),
+				now.object("content", "application/json", "schema"))
 		})
 	}
 }
@@ -269,7 +270,7 @@ func (c *comparison) answers(was, is object) {
 	}
 	if was["enum"] != nil {
 		for _, value := range is.strings("enum") {
-			// Tokens of version 1 have no scopes, so no client of the frozen description gets what is for tokens that have.
+			// Tokens of version 1 have no scopes, so clients of the frozen description never get answers about scopes.
 			if !slices.Contains(was.strings("enum"), value) && !slices.Contains(is.strings("x-only-with-scopes"), value) {
 				c.breaks("value %s is new", value)
 			}
@@ -303,10 +304,12 @@ func (c *comparison) answers(was, is object) {
 	c.properties(was, is, c.answers)
 }
 
-// askedFor reports whether a new property is in answers to a new query parameter only, which no client of the frozen description sends. It
-// must be optional, and x-only-with names the parameter. Alternative schemas would say the same, but change the types of generated clients.
+// askedFor reports whether a new property is in answers to a new query parameter only, which no client of the frozen
+// description sends. It must be optional, and x-only-with names the parameter. Alternative schemas would say the same,
+// but change the types of generated clients.
 func (c *comparison) askedFor(is object, name string) bool {
-	return c.parameters[fmt.Sprint("query ", is.object("properties", name)["x-only-with"])] && !slices.Contains(is.strings("required"), name)
+	return c.parameters[fmt.Sprint("query ", is.object("properties", name)["x-only-with"])] &&
+		!slices.Contains(is.strings("required"), name)
 }
 
 // properties compares the parts of objects and arrays.
@@ -341,7 +344,8 @@ func TestVersion1Rules(t *testing.T) {
           "in": "query",
           "required": true`, "query page: is now required"},
 		{"a parameter that is less wide", `"minimum": 1, "default": 1`, `"minimum": 2, "default": 2`, "minimum 1 is now 2"},
-		{"a field that is needed", `"required": ["long_url"]`, `"required": ["long_url", "custom_alias"]`, "custom_alias is now required"},
+		{"a field that is needed", `"required": ["long_url"]`, `"required": ["long_url", "custom_alias"]`,
+			"custom_alias is now required"},
 		{"a field that must not be null", `"type": ["string", "null"]`, `"type": "string"`, "type null is not accepted"},
 		{"a field that is shorter", `"maxLength": 20,`, `"maxLength": 19,`, "maxLength 20 is now 19"},
 		{"a field with another pattern", `"^[a-z0-9_-]+$"`, `"^[a-z0-9-]+$"`, "pattern"},
@@ -349,16 +353,22 @@ func TestVersion1Rules(t *testing.T) {
             "type"`, `"alias": {
             "type"`, "body, custom_alias: is gone"},
 		{"a status that goes", `"201": {`, `"200": {`, "201: is gone"},
-		{"an answer that may be missing", `"required": ["message", "errors"]`, `"required": ["message"]`, "errors may be missing"},
-		{"an answer of another type", `"IsActive": { "type": "boolean"`, `"IsActive": { "type": "integer"`, "is_active: type integer is new"},
+		{"an answer that may be missing", `"required": ["message", "errors"]`, `"required": ["message"]`,
+			"errors may be missing"},
+		{"an answer of another type", `"IsActive": { "type": "boolean"`, `"IsActive": { "type": "integer"`,
+			"is_active: type integer is new"},
 		{"an answer of another format", `"format": "date-time",
-        "description": "ISO 8601 with seconds`, `"description": "ISO 8601 with seconds`, "created_at: format date-time is now"},
+        "description": "ISO 8601 with seconds`, `"description": "ISO 8601 with seconds`,
+			"created_at: format date-time is now"},
 		{"an answer with another value", `"enum": ["not_found"]`, `"enum": ["not_found", "gone"]`, "value gone is new"},
-		{"an answer with another value for all tokens", `"forbidden", "missing_scope"]`, `"forbidden", "missing_scope", "more"]`, "value more is new"},
+		{"an answer with another value for all tokens", `"forbidden", "missing_scope"]`, `"forbidden", "missing_scope", ` +
+			`"more"]`, "value more is new"},
 		{"an answer with another value for tokens with scopes", `"forbidden", "missing_scope"], "x-only-with-scopes": [`,
 			`"forbidden", "missing_scope", "more"], "x-only-with-scopes": ["more", `, ""},
-		{"an answer with further fields", `"properties": { "message": {`, `"properties": { "more": {"type": "string"}, "message": {`, "more is new"},
-		{"a header that goes", `"headers": { "WWW-Authenticate": {`, `"headers": { "Authenticate": {`, "header WWW-Authenticate is gone"},
+		{"an answer with further fields", `"properties": { "message": {`, `"properties": { "more": {"type": "string"}, ` +
+			`"message": {`, "more is new"},
+		{"a header that goes", `"headers": { "WWW-Authenticate": {`, `"headers": { "Authenticate": {`,
+			"header WWW-Authenticate is gone"},
 		{"a further field in a list", `"properties": {
           "hash": { "$ref": "#/components/schemas/Hash" },
           "short_url": { "$ref": "#/components/schemas/ShortURL" },

@@ -18,8 +18,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// description is the OpenAPI document. Its schemas are those of JSON Schema 2020-12, each of which is compiled once: openapi3filter
-// compiles them for every answer.
+// description is the OpenAPI document. Its schemas are JSON Schema 2020-12, and each schema is compiled once:
+// openapi3filter compiles them for every answer.
 type description struct {
 	router routers.Router
 
@@ -60,7 +60,8 @@ var document = sync.OnceValues(func() (*description, error) {
 	return d, d.compiler.AddResource(documentURL, schemas)
 })
 
-// validate returns how a value differs from the schema at a JSON pointer, such as #/components/schemas/Link. Numbers are json.Number.
+// validate returns how a value differs from the schema at a JSON pointer, such as #/components/schemas/Link. Numbers
+// are json.Number.
 func (d *description) validate(at string, value any) error {
 	d.mu.Lock()
 	schema, err := d.compiler.Compile(documentURL + at) // which it remembers
@@ -89,7 +90,8 @@ func checkAnswer(req *http.Request, a answer) error {
 	}
 	at := cmp.Or(response.Ref, "#/paths/"+token(route.Path)+"/"+strings.ToLower(req.Method)+"/responses/"+status)
 	for name, header := range response.Value.Headers {
-		if err := d.checkHeader(cmp.Or(header.Ref, at+"/headers/"+token(name)), header.Value, a.header.Values(name)); err != nil {
+		if err := d.checkHeader(cmp.Or(header.Ref, at+"/headers/"+token(name)), header.Value,
+			a.header.Values(name)); err != nil {
 			return fmt.Errorf("header %s: %w", name, err)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // FuzzRequest checks that every path, query and body is answered as the OpenAPI document says, and never with 500.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []struct{ method, path, contentType, body string }{
-		{"POST", "/api/v1/shorten", "application/json", `{"long_url": "https://example.com/", "custom_alias": "abc", "domain_id": 1}`},
+		{"POST", "/api/v1/shorten", "application/json", `{"long_url": "https://example.com/", "custom_alias": "abc", ` +
+			`"domain_id": 1}`},
 		{"POST", "/api/v1/shorten", "application/json", `{"long_url": "https://b\u00fccher.example/\ud800"}`},
 		{"POST", "/api/v1/shorten", "application/json; charset=utf-8", `{"LONG_URL": 1, "long_url": [], "domain_id": 1e99}`},
 		{"POST", "/api/v1/shorten", "application/json", "{\"long_url\": \"https://example.com/\x00\xff\"}"},
@@ -27,16 +28,22 @@ func FuzzRequest(f *testing.F) {
 		{"GET", "/api/v1/links?q=https://sho.rt/kept%2b+%00+%ff+xn--&tag=a&domain_id=0&is_active=true&sort=-clicks", "", ""},
 		{"GET", "/api/v1/links?q=[::1]:80/%c3%9c&sort=created_at&is_active=", "", ""},
 		{"GET", "/api/v1/tags", "", ""},
-		{"POST", "/api/v1/links/bulk", "application/json", `{"links": [{"long_url": "http://a", "custom_alias": "abc"}, null, 1, {"tags": [null]}]}`},
+		{"POST", "/api/v1/links/bulk", "application/json", `{"links": [{"long_url": "http://a", "custom_alias": "abc"}, ` +
+			`null, 1, {"tags": [null]}]}`},
 		{"POST", "/api/v1/links/bulk", "application/json", `{"links": {"0": 1}}`},
 		{"DELETE", "/api/v1/links/none", "", ""},
-		{"PATCH", "/api/v1/links/kept", "application/json", `{"title": "a\u0000", "tags": ["a", null, 1], "expires_at": "2030-01-01"}`},
-		{"PATCH", "/api/v1/links/kept", "application/json", `{"long_url": null, "expired_url": "", "is_active": null, "forward_query": 1}`},
-		{"PATCH", "/api/v1/links/kept", "application/json", `{"expires_at": "9999-12-31T23:59:59-14:00", "expired_url": "http://a"}`},
+		{"PATCH", "/api/v1/links/kept", "application/json", `{"title": "a\u0000", "tags": ["a", null, 1], "expires_at": ` +
+			`"2030-01-01"}`},
+		{"PATCH", "/api/v1/links/kept", "application/json", `{"long_url": null, "expired_url": "", "is_active": null, ` +
+			`"forward_query": 1}`},
+		{"PATCH", "/api/v1/links/kept", "application/json", `{"expires_at": "9999-12-31T23:59:59-14:00", "expired_url": ` +
+			`"http://a"}`},
 		{"PATCH", "/api/v1/links/kept", "application/json", `{"tags": ["b", "a"], "title": "\ud83d", "is_active": false}`},
-		{"POST", "/api/v1/shorten", "application/json", `{"long_url": "http://a", "tags": null, "expires_at": "2030-01-01T00:00:00.5Z"}`},
+		{"POST", "/api/v1/shorten", "application/json", `{"long_url": "http://a", "tags": null, "expires_at": ` +
+			`"2030-01-01T00:00:00.5Z"}`},
 		{"GET", "/api/v1/openapi.json", "", ""},
-		{"GET", "/api/v1/report?from=2026-11-01&to=2026-11-30&tz=Asia/Kathmandu&interval=hour&limit=1000&os=&country=DE", "", ""},
+		{"GET", "/api/v1/report?from=2026-11-01&to=2026-11-30&tz=Asia/Kathmandu&interval=hour&limit=1000&os=&country=DE", "",
+			""},
 		{"GET", "/api/v1/links/abc/report?from=1990-01-01&to=9999-99-99&tz=../UTC&device=%ff&limit=-1", "", ""},
 		{"PUT", "/api/v2//../v1/links", "", ""},
 	} {
@@ -46,7 +53,8 @@ func FuzzRequest(f *testing.F) {
 	s := start(f)
 	owner := s.caller(f, "owner@example.org")
 	keep := func(tb testing.TB) { // a link to edit, which a request may have deleted
-		link := schema.Link{AccountID: owner.account.ID, Hash: "kept", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
+		link := schema.Link{AccountID: owner.account.ID, Hash: "kept", URL: "https://example.com/", Active: true,
+			CreatedAt: time.Now()}
 		if err := s.links.CreateLink(tb.Context(), &link); err != nil {
 			testkit.WantCode(tb, err, schema.CodeConflict)
 		}

@@ -22,10 +22,12 @@ const (
 )
 
 var (
-	errUnderWay = &httpError{status: fasthttp.StatusConflict, message: "Another request with this Idempotency-Key is under way: repeat it later."}
+	errUnderWay = &httpError{status: fasthttp.StatusConflict, message: "Another request with this Idempotency-Key is " +
+		"under way: repeat it later."}
 	errOtherUse = invalidField(headerKey, "The key was used for another request within the last 24 hours.")
 	errBadKey   = invalidField(headerKey, "The key must have 1 to 255 visible ASCII characters.")
-	errManyKeys = invalidField(headerKey, "The account has used 100,000 keys within 24 hours: leave the header out, or wait.")
+	errManyKeys = invalidField(headerKey, "The account has used 100,000 keys within 24 hours: leave the header out, "+
+		"or wait.")
 )
 
 // keyedCall names a call that is under way in this process.
@@ -35,8 +37,8 @@ type keyedCall struct {
 }
 
 // once calls create, which creates links, sets what is recorded, and answers with the status. If the request has no
-// Idempotency-Key, record is nil. If a call with the key has been recorded, its answer is sent again instead. A call that fails has
-// created nothing and is not recorded.
+// Idempotency-Key, record is nil. If a call with the key has been recorded, its answer is sent again instead. A call
+// that fails has created nothing and is not recorded.
 func (a *API) once(c *call, status int, create func(record *shorten.Record) error) error {
 	keys := c.http.Request.Header.PeekAll(headerKey)
 	if len(keys) == 0 {
@@ -110,7 +112,7 @@ func (a *API) replay(c *call, status int, call schema.IdempotentCall) (replayed 
 	return true, nil
 }
 
-// Recorded answers are compressed: those of bulk calls are long, and their links much alike.
+// Recorded answers are compressed: answers of bulk calls are long and repetitive.
 var (
 	encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
 	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxRecorded))

@@ -91,13 +91,15 @@ func TestIdempotencyKey(t *testing.T) {
 	t.Run("is free after an error", func(t *testing.T) {
 		owner := s.caller(t, "errors@example.org")
 		owner.link(t, map[string]any{"long_url": "https://example.com/", "custom_alias": "used"})
-		for _, invalid := range []string{`{`, `{"long_url":"x"}`, `{"long_url":"http://bad.example"}`, `{"long_url":"https://a.example","custom_alias":"used"}`} {
+		for _, invalid := range []string{`{`, `{"long_url":"x"}`, `{"long_url":"http://bad.example"}`,
+			`{"long_url":"https://a.example","custom_alias":"used"}`} {
 			if a := owner.keyed(t, pathShorten, "key", invalid); a.status < 400 {
 				t.Errorf("%s: %s", invalid, a.raw)
 			}
 		}
 		owner.keyed(t, pathBulk, "key", `{"links":[]}`).wantInvalid(t, "links")
-		owner.keyed(t, pathShorten, "key", `{"long_url":"https://a.example","custom_alias":"free"}`).want(t, http.StatusCreated)
+		owner.keyed(t, pathShorten, "key", `{"long_url":"https://a.example","custom_alias":"free"}`).want(t,
+			http.StatusCreated)
 		owner.wantLinks(t, 2)
 	})
 	t.Run("has 1 to 255 visible ASCII characters", func(t *testing.T) {
@@ -112,7 +114,8 @@ func TestIdempotencyKey(t *testing.T) {
 		}
 		twice, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+pathShorten, strings.NewReader(body))
 		testkit.Must(t, err)
-		twice.Header = http.Header{"Authorization": {"Bearer " + owner.token}, "Content-Type": {"application/json"}, headerKey: {"a", "a"}}
+		twice.Header = http.Header{"Authorization": {"Bearer " + owner.token}, "Content-Type": {"application/json"},
+			headerKey: {"a", "a"}}
 		res, err := s.client.Do(twice)
 		testkit.Must(t, err)
 		testkit.Must(t, res.Body.Close())
@@ -156,7 +159,7 @@ func TestIdempotencyKeyUnderWay(t *testing.T) {
 	owner.wantLinks(t, 2)
 }
 
-// TestIdempotencyKeyOfOtherProcesses lets the store say what another process has done with the key meanwhile.
+// TestIdempotencyKeyOfOtherProcesses makes the store answer as if another process had used the key during the request.
 func TestIdempotencyKeyOfOtherProcesses(t *testing.T) {
 	const body = `{"long_url":"https://example.com/"}`
 	var s *testService
@@ -171,7 +174,8 @@ func TestIdempotencyKeyOfOtherProcesses(t *testing.T) {
 				Call: &schema.IdempotentCall{AccountID: owner.account.ID, Key: sha256.Sum256([]byte("done")),
 					Request: sha256.Sum256([]byte(pathShorten + "\n" + body)), At: time.Now()},
 				Answer: func([]schema.Link, []error) ([]byte, error) {
-					return writer.EncodeAll([]byte(`{"success":true,"short_url":"https://sho.rt/abc","original_url":"https://example.com/","hash":"abc","created_at":"2026-11-21T09:30:15+00:00"}`), nil), nil
+					return writer.EncodeAll([]byte(`{"success":true,"short_url":"https://sho.rt/abc",`+
+						`"original_url":"https://example.com/","hash":"abc","created_at":"2026-11-21T09:30:15+00:00"}`), nil), nil
 				}})
 		}
 		a := owner.keyed(t, pathShorten, "done", body)

@@ -8,14 +8,14 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The text of a body is valid JSON, which encoding/json has found out. So gjson only has to find the parts of it: a thousand links are
-// then read in two passes, instead of one per level.
+// The text of a body is valid JSON, which encoding/json has found out. So gjson only has to find the parts of it: a
+// thousand links are then read in two passes, instead of one per level.
 
 // member is a member of an object. Its value is a part of the text.
 type member struct{ name, value string }
 
-// appendMembers appends the members of an object that are fields. Of several with the same name only the last one is kept, as
-// encoding/json does. ok is false if the text is no object.
+// appendMembers appends the members of an object that are fields. Of several with the same name only the last one is
+// kept, as encoding/json does. ok is false if the text is no object.
 func appendMembers(dst []member, text string) (members []member, ok bool) {
 	object := gjson.Parse(text)
 	if !object.IsObject() {

@@ -90,10 +90,10 @@ func TestStoreErrorsStayInside(t *testing.T) {
 			}
 		})
 	}
-	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "RecordedCall", "VerifiedHosts", "Links", "UpdateLink", "DeleteLink",
-		"OwnedLinks", "ChangeLinks", "RestoreLink",
-		"CreateShare", "Shares", "Share", "DeleteShare", "LinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains", "LimitUse",
-		"LinkStats", "ClickCounts"} {
+	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks",
+		"RecordedCall", "VerifiedHosts", "Links", "UpdateLink", "DeleteLink", "OwnedLinks", "ChangeLinks", "RestoreLink",
+		"CreateShare", "Shares", "Share", "DeleteShare", "LinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains",
+		"LimitUse", "LinkStats", "ClickCounts"} {
 		if !reached[method] {
 			t.Errorf("%s never failed", method)
 		}
@@ -114,8 +114,9 @@ func requestsOf(t *testing.T, owner *caller) (requests []exchange) {
 	domain := owner.addDomain(t, "go.example.org", true)
 	hash := owner.link(t, map[string]any{"long_url": "https://example.com/", "tags": []string{"tag"}})
 	limited := owner.link(t, map[string]any{"long_url": "https://example.com/", "max_clicks": 5})
-	for _, path := range []string{"/api/v1/links", "/api/v1/links/" + limited, "/api/v1/links?page=2", "/api/v1/links?q=x", "/api/v1/links?sort=-clicks", "/api/v1/tags",
-		"/api/v1/stats/" + hash, fmt.Sprintf("/api/v1/stats/%s?domain_id=%d", hash, domain)} {
+	for _, path := range []string{"/api/v1/links", "/api/v1/links/" + limited, "/api/v1/links?page=2", "/api/v1/links?q=x",
+		"/api/v1/links?sort=-clicks", "/api/v1/tags", "/api/v1/stats/" + hash,
+		fmt.Sprintf("/api/v1/stats/%s?domain_id=%d", hash, domain)} {
 		requests = append(requests, func(t *testing.T) answer { return owner.get(t, path) })
 	}
 	sent := 0
@@ -140,7 +141,8 @@ func requestsOf(t *testing.T, owner *caller) (requests []exchange) {
 			return unknown.get(t, "/api/v1/links")
 		},
 		func(t *testing.T) answer {
-			return owner.request(t, http.MethodPost, pathBulk, fmt.Sprintf(`{"links":[{"long_url":%q,"domain_id":%d}]}`, next(), domain))
+			return owner.request(t, http.MethodPost, pathBulk, fmt.Sprintf(`{"links":[{"long_url":%q,"domain_id":%d}]}`, next(),
+				domain))
 		},
 		func(t *testing.T) answer {
 			return owner.keyed(t, pathShorten, next(), fmt.Sprintf(`{"long_url":%q}`, next()))
@@ -161,7 +163,8 @@ func requestsOf(t *testing.T, owner *caller) (requests []exchange) {
 			return owner.request(t, http.MethodDelete, "/api/v1/links/"+doomed, "")
 		},
 		func(t *testing.T) answer {
-			return owner.request(t, http.MethodPost, pathBulk+"/edit", fmt.Sprintf(`{"links":[{"hash":%q}],"set":{"title":"x"}}`, hash))
+			return owner.request(t, http.MethodPost, pathBulk+"/edit", fmt.Sprintf(`{"links":[{"hash":%q}],"set":{"title":"x"}}`,
+				hash))
 		},
 		func(t *testing.T) answer {
 			doomed, _ := owner.shorten(t, map[string]any{"long_url": "https://example.com/"}).body["hash"].(string)

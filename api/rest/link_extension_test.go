@@ -39,10 +39,14 @@ func TestLinkExtension(t *testing.T) {
 			testkit.Equal(t, name, string(got), string(again))
 		}
 	}
-	const rules = `[{"name":"phones","if":{"device":["mobile","tablet"],"os":["iOS"],"browser":["Safari"],"language":["de","fr-CH"],
-		"country":["AT"],"query":{"ref":"a&b","utm":"*"},"from":"2030-01-01T00:00:00+00:00","until":"2031-01-01T00:00:00+00:00"},
-		"url":"https://m.example.com/ü?<&>"},{"name":"late","if":{"from":"2032-01-01T00:00:00+00:00"},"url":"https://late.example/"}]`
-	const variants = `[{"name":"a","url":"https://example.com/a","weight":1},{"name":"b","url":"https://example.com/b","weight":99}]`
+	const rules = `[{"name":"phones","if":{"device":["mobile","tablet"],"os":["iOS"],"browser":["Safari"],
+		"language":["de","fr-CH"],
+		"country":["AT"],"query":{"ref":"a&b","utm":"*"},
+		"from":"2030-01-01T00:00:00+00:00","until":"2031-01-01T00:00:00+00:00"},
+		"url":"https://m.example.com/ü?<&>"},
+		{"name":"late","if":{"from":"2032-01-01T00:00:00+00:00"},"url":"https://late.example/"}]`
+	const variants = `[{"name":"a","url":"https://example.com/a","weight":1},{"name":"b","url":"https://example.com/b",` +
+		`"weight":99}]`
 	const card = `{"title":"Überschrift <b>","description":"","image":"https://example.com/i.png"}`
 	all := map[string]string{"rules": rules, "variants": variants, "card": card}
 
@@ -74,15 +78,18 @@ func TestLinkExtension(t *testing.T) {
 		for _, change := range []struct {
 			body string
 			has  bool
-		}{{`{"password":"` + secret + `"}`, true}, {`{"title":"again"}`, true}, {`{"card":` + card + `,"password":"abcd"}`, true},
-			{`{"password":null}`, false}, {`{"password":"` + strings.Repeat("ü", 128) + `"}`, true}, {`{"variants":null}`, true}} {
+		}{{`{"password":"` + secret + `"}`, true}, {`{"title":"again"}`, true},
+			{`{"card":` + card + `,"password":"abcd"}`, true},
+			{`{"password":null}`, false}, {`{"password":"` + strings.Repeat("ü", 128) + `"}`, true},
+			{`{"variants":null}`, true}} {
 			a := owner.patch(t, path, change.body)
 			testkit.Equal(t, change.body, a.fullLink(t)["has_password"], any(change.has))
 			if strings.Contains(a.raw, "argon2") || strings.Contains(a.raw, `"password"`) {
 				t.Error(a.raw)
 			}
 		}
-		for _, wrong := range []string{`"abc"`, `"` + strings.Repeat("ü", 129) + `"`, `12345`, `""`, `"a\u0000bcd"`, `["abcd"]`} {
+		for _, wrong := range []string{`"abc"`, `"` + strings.Repeat("ü", 129) + `"`, `12345`, `""`, `"a\u0000bcd"`,
+			`["abcd"]`} {
 			owner.patch(t, path, `{"password":`+wrong+`}`).wantInvalid(t, "password")
 		}
 	})
@@ -99,7 +106,8 @@ func TestLinkExtension(t *testing.T) {
 		a.want(t, http.StatusOK)
 		for i, result := range a.body["results"].([]any) {
 			wrong, _ := result.(map[string]any)["errors"].(map[string]any)
-			if tooMany := wrong[fmt.Sprintf("links.%d.password", i)] != nil; tooMany != (i == 100) || (wrong == nil) != (i%101 == 0) {
+			if tooMany := wrong[fmt.Sprintf("links.%d.password", i)] != nil; tooMany != (i == 100) ||
+				(wrong == nil) != (i%101 == 0) {
 				t.Errorf("link %d: %v", i, result)
 			}
 		}
@@ -107,7 +115,8 @@ func TestLinkExtension(t *testing.T) {
 		testkit.Equal(t, "has_password", owner.get(t, "/api/v1/links/"+hash).fullLink(t)["has_password"], any(true))
 	})
 	t.Run("POST links/bulk takes them, and names their problems", func(t *testing.T) {
-		a := owner.request(t, http.MethodPost, "/api/v1/links/bulk", `{"links":[{"long_url":"https://example.com/","card":`+card+`},
+		a := owner.request(t, http.MethodPost, "/api/v1/links/bulk", `{"links":[{"long_url":"https://example.com/","card":`+
+			card+`},
 			{"long_url":"https://example.com/","rules":[{"name":"a","if":{"weather":["rain"]},"url":"https://example.com/"}]}]}`)
 		a.want(t, http.StatusOK)
 		results := a.body["results"].([]any)

@@ -56,17 +56,21 @@ func TestFullLink(t *testing.T) {
 	owner.link(t, map[string]any{"long_url": anyURL, "custom_alias": "bare"})
 	t.Run("GET links/{hash}: a link without anything has exactly these fields", func(t *testing.T) {
 		link := owner.get(t, "/api/v1/links/bare").fullLink(t)
-		want := map[string]any{"hash": "bare", "short_url": edgeURL + "/bare", "original_url": anyURL, "domain_id": nil, "title": "",
-			"tags": []any{}, "is_active": true, "expires_at": nil, "expired_url": nil, "forward_query": false, "rules": []any{},
-			"variants": nil, "card": nil, "has_password": false, "max_clicks": nil, "clicks_left": nil, "clicks": json.Number("0")}
+		want := map[string]any{"hash": "bare", "short_url": edgeURL + "/bare", "original_url": anyURL, "domain_id": nil,
+			"title": "",
+			"tags":  []any{}, "is_active": true, "expires_at": nil, "expired_url": nil, "forward_query": false, "rules": []any{},
+			"variants": nil, "card": nil, "has_password": false, "max_clicks": nil, "clicks_left": nil,
+			"clicks": json.Number("0")}
 		wantLink(t, link, want)
-		if at, _ := link["created_at"].(string); len(link) != len(want)+2 || !isoTime.MatchString(at) || link["updated_at"] != at {
+		if at, _ := link["created_at"].(string); len(link) != len(want)+2 || !isoTime.MatchString(at) ||
+			link["updated_at"] != at {
 			t.Errorf("%v", link)
 		}
 	})
 	t.Run("POST shorten takes the further fields, and answers none of them", func(t *testing.T) {
-		a := owner.shorten(t, map[string]any{"long_url": anyURL, "custom_alias": "full", "domain_id": domain, "title": "Titel ü",
-			"tags": []string{"b", "a-1"}, "expires_at": "2099-01-01T02:00:00.9+02:00", "expired_url": "https://late.example/",
+		a := owner.shorten(t, map[string]any{"long_url": anyURL, "custom_alias": "full", "domain_id": domain,
+			"title": "Titel ü",
+			"tags":  []string{"b", "a-1"}, "expires_at": "2099-01-01T02:00:00.9+02:00", "expired_url": "https://late.example/",
 			"forward_query": true})
 		a.wantKeys(t, http.StatusCreated, "success", "short_url", "original_url", "hash", "created_at")
 		wantLink(t, owner.get(t, "/api/v1/links/full").fullLink(t), map[string]any{
@@ -77,15 +81,17 @@ func TestFullLink(t *testing.T) {
 	})
 	t.Run("domain_id picks the domain; without it the default domain comes first", func(t *testing.T) {
 		owner.link(t, map[string]any{"long_url": "https://example.com/default", "custom_alias": "full"})
-		for query, want := range map[string]string{"": "https://example.com/default", "?domain_id=0": "https://example.com/default",
-			fmt.Sprint("?domain_id=", domain): anyURL} {
+		for query, want := range map[string]string{"": "https://example.com/default",
+			"?domain_id=0": "https://example.com/default", fmt.Sprint("?domain_id=", domain): anyURL} {
 			wantLink(t, owner.get(t, "/api/v1/links/full"+query).fullLink(t), map[string]any{"original_url": want})
 		}
 		owner.get(t, "/api/v1/links/full?domain_id=x").wantInvalid(t, "domain_id")
 	})
 	t.Run("a link of someone else, or none, is 404 with error = not_found", func(t *testing.T) {
-		for _, path := range []string{"/api/v1/links/bare", "/api/v1/links/none", "/api/v1/links/%2f", "/api/v1/links/bare?domain_id=7"} {
-			for method, body := range map[string]string{http.MethodGet: "", http.MethodPatch: `{"title":"x"}`, http.MethodDelete: ""} {
+		for _, path := range []string{"/api/v1/links/bare", "/api/v1/links/none", "/api/v1/links/%2f",
+			"/api/v1/links/bare?domain_id=7"} {
+			for method, body := range map[string]string{http.MethodGet: "", http.MethodPatch: `{"title":"x"}`,
+				http.MethodDelete: ""} {
 				a := other.request(t, method, path, body)
 				a.wantKeys(t, http.StatusNotFound, "error", "message")
 				if a.body["error"] != "not_found" {
@@ -138,14 +144,17 @@ func TestEditLink(t *testing.T) {
 		`{"title":null}`: {"title"}, `{"title":7}`: {"title"}, `{"title":"` + strings.Repeat("ü", 201) + `"}`: {"title"},
 		`{"title":"a\u0000"}`: {"title"}, `{"tags":null}`: {"tags"}, `{"tags":"a"}`: {"tags"}, `{"tags":["a","a"]}`: {"tags"},
 		`{"tags":["A"]}`: {"tags"}, `{"tags":[""]}`: {"tags"}, `{"tags":[null]}`: {"tags"}, `{"tags":["ü"]}`: {"tags"},
-		`{"tags":["1","2","3","4","5","6","7","8","9","10","11"]}`: {"tags"}, `{"tags":["` + strings.Repeat("a", 33) + `"]}`: {"tags"},
+		`{"tags":["1","2","3","4","5","6","7","8","9","10","11"]}`: {"tags"}, `{"tags":["` + strings.Repeat("a", 33) +
+			`"]}`: {"tags"},
 		`{"is_active":null}`: {"is_active"}, `{"is_active":1}`: {"is_active"}, `{"forward_query":null}`: {"forward_query"},
-		`{"expires_at":"` + past + `"}`: {"expires_at"}, `{"expires_at":"2099-01-01"}`: {"expires_at"}, `{"expires_at":4102444800}`: {"expires_at"},
+		`{"expires_at":"` + past + `"}`: {"expires_at"}, `{"expires_at":"2099-01-01"}`: {"expires_at"},
+		`{"expires_at":4102444800}`:                  {"expires_at"},
 		`{"expires_at":"9999-12-31T23:59:59-14:00"}`: {"expires_at"}, `{"expired_url":""}`: {"expired_url"},
 		`{"expired_url":"ftp://x"}`: {"expired_url"}, `{"expired_url":"https://sho.rt/x"}`: {"expired_url"},
-		`{"title":1,"tags":1,"long_url":1,"is_active":"x","expires_at":1,"expired_url":1,"forward_query":1}`: {"title", "tags", "long_url",
-			"is_active", "expires_at", "expired_url", "forward_query"},
-		`{"title":"` + strings.Repeat("x", 201) + `","tags":["A"],"long_url":"x","expires_at":"` + past + `"}`: {"title", "tags", "long_url", "expires_at"},
+		`{"title":1,"tags":1,"long_url":1,"is_active":"x","expires_at":1,"expired_url":1,"forward_query":1}`: {"title",
+			"tags", "long_url", "is_active", "expires_at", "expired_url", "forward_query"},
+		`{"title":"` + strings.Repeat("x", 201) + `","tags":["A"],"long_url":"x","expires_at":"` + past +
+			`"}`: {"title", "tags", "long_url", "expires_at"},
 	} {
 		t.Run("PATCH links/{hash}: all invalid fields give one 422: "+body, func(t *testing.T) {
 			owner.patch(t, path, body).wantInvalid(t, fields...)
@@ -164,7 +173,8 @@ func TestEditLink(t *testing.T) {
 		a.wantKeys(t, http.StatusUnsupportedMediaType, "message")
 	})
 	t.Run("POST shorten: the further fields are validated too", func(t *testing.T) {
-		owner.shorten(t, map[string]any{"long_url": anyURL, "title": 1, "tags": []int{1}, "expires_at": past, "expired_url": "",
+		owner.shorten(t, map[string]any{"long_url": anyURL, "title": 1, "tags": []int{1}, "expires_at": past,
+			"expired_url":   "",
 			"forward_query": "yes"}).wantInvalid(t, "title", "tags", "expires_at", "expired_url", "forward_query")
 	})
 }

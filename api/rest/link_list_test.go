@@ -31,14 +31,17 @@ func TestFilteredList(t *testing.T) {
 	owner, other := s.caller(t, "a@example.org"), s.caller(t, "b@example.org")
 	domain, others := owner.addDomain(t, "xn--bcher-kva.example", true), other.addDomain(t, "other.example.org", true)
 	for _, fields := range []map[string]any{
-		{"custom_alias": "spring", "long_url": "https://shop.example/offers", "title": "Spring sale", "tags": []string{"sale", "2026"}},
-		{"custom_alias": "summer", "long_url": "https://xn--mnchen-3ya.example/", "title": "\u00c4rger", "tags": []string{"sale"}},
+		{"custom_alias": "spring", "long_url": "https://shop.example/offers", "title": "Spring sale",
+			"tags": []string{"sale", "2026"}},
+		{"custom_alias": "summer", "long_url": "https://xn--mnchen-3ya.example/", "title": "\u00c4rger",
+			"tags": []string{"sale"}},
 		{"custom_alias": "spring", "long_url": "https://m\u00fcnchen.example/stra\u00dfe", "domain_id": domain},
 		{"custom_alias": "quiet", "long_url": "https://example.com/spring"},
 	} {
 		owner.link(t, fields)
 	}
-	other.link(t, map[string]any{"custom_alias": "foreign", "long_url": "https://shop.example/spring", "domain_id": others})
+	other.link(t, map[string]any{"custom_alias": "foreign", "long_url": "https://shop.example/spring",
+		"domain_id": others})
 	owner.patch(t, "/api/v1/links/quiet", `{"is_active":false}`).want(t, http.StatusOK)
 	for hash, clicks := range map[string]int{"summer": 3, "quiet": 1} {
 		link, err := schema.FindLink(t.Context(), s.links, 0, hash)
@@ -71,8 +74,10 @@ func TestFilteredList(t *testing.T) {
 		})
 	}
 	for pasted, want := range map[string]string{
-		edgeURL + "/summer": "summer", "SHO.RT/Summer": "summer", "sho.rt/summer+": "summer", "http://sho.rt:80/summer?x=y#z": "summer",
-		"https://b\u00fccher.example/spring": "spring", "B\u00dcCHER.example/SPRING": "spring", "xn--bcher-kva.example/spring": "spring",
+		edgeURL + "/summer": "summer", "SHO.RT/Summer": "summer", "sho.rt/summer+": "summer",
+		"http://sho.rt:80/summer?x=y#z":      "summer",
+		"https://b\u00fccher.example/spring": "spring", "B\u00dcCHER.example/SPRING": "spring",
+		"xn--bcher-kva.example/spring": "spring",
 		"xn--bcher-kva.example/summer": "", "other.example.org/foreign": "", "https://sho.rt/": "", "sho.rt/unknown": "",
 		"m\u00dcnchen.example": "spring summer", "https://xn--mnchen-3ya.example": "spring summer", "stra\u00dfe": "spring",
 	} {

@@ -33,8 +33,11 @@ func newPage[T any](number, total int64, items []T) page[T] {
 	return page[T]{list[T]{true, items}, pageMeta{number, last, schema.PageSize, total}}
 }
 
-// answerPage answers with a page of the caller's objects of one kind. An account has few enough of them to read them all.
-func answerPage[S, T any](c *call, outage string, read func(ctx context.Context, account int64) ([]S, error), item func(S) T) error {
+// answerPage answers with a page of the caller's objects of one kind. An account has few enough of them to read them
+// all.
+func answerPage[S, T any](
+	c *call, outage string, read func(ctx context.Context, account int64) ([]S, error), item func(S) T,
+) error {
 	number, ok := pageNumber(c)
 	if !ok {
 		return invalidField("page", badPage)

@@ -21,10 +21,11 @@ type liveCounts struct {
 	CountedUntil *string `json:"counted_until"`
 }
 
-// streamRetryAfter is the Retry-After, in seconds, of a stream beyond those of an account.
+// streamRetryAfter is the Retry-After, in seconds, of a stream beyond the account's limit.
 const streamRetryAfter = "5"
 
-var errStreams = &httpError{status: fasthttp.StatusTooManyRequests, message: "Your account has " + strconv.Itoa(live.MaxStreams) +
+var errStreams = &httpError{status: fasthttp.StatusTooManyRequests, message: "Your account has " +
+	strconv.Itoa(live.MaxStreams) +
 	" live streams open, or too many links in them: close one first."}
 
 // linkLive answers GET /api/v1/links/{hash}/live.
@@ -48,7 +49,8 @@ func (a *API) accountLive(c *call) error {
 	topic, args := live.Topic{Account: c.account}, c.http.QueryArgs()
 	if links != nil {
 		topic.Tag, topic.ByDomain = string(args.Peek(clickreport.FieldTag)), args.Has(clickreport.FieldDomain)
-		topic.Domain, _ = strconv.ParseInt(string(args.Peek(clickreport.FieldDomain)), 10, 64) // 0 without one; reportLinks has checked it
+		// 0 without one; reportLinks has checked it
+		topic.Domain, _ = strconv.ParseInt(string(args.Peek(clickreport.FieldDomain)), 10, 64)
 	}
 	return a.stream(c, topic, links, "")
 }

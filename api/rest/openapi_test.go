@@ -39,7 +39,8 @@ func TestOpenAPI(t *testing.T) {
 			a := resttest.Call(t, http.MethodGet, s.base+"/api/v1/openapi.json", "", "Accept-Encoding", coding)
 			testkit.Equal(t, "coding", a.Header.Get("Content-Encoding"), coding)
 			testkit.Equal(t, "Vary", a.Header.Get("Vary"), "Accept-Encoding")
-			a = resttest.Call(t, http.MethodGet, s.base+"/api/v1/openapi.json", "", "Accept-Encoding", coding, "If-None-Match", `"x", `+a.Header.Get("ETag"))
+			a = resttest.Call(t, http.MethodGet, s.base+"/api/v1/openapi.json", "", "Accept-Encoding", coding, "If-None-Match",
+				`"x", `+a.Header.Get("ETag"))
 			if a.Status != http.StatusNotModified || a.Raw != "" {
 				t.Errorf("status %d with %d bytes", a.Status, len(a.Raw))
 			}
@@ -88,8 +89,8 @@ func with(header http.Header, name, value string) http.Header {
 	return header
 }
 
-// checkExamples sends the examples of all requests to a service without links: those that make something first, and the one that restores a
-// deleted link last.
+// checkExamples sends the examples of all requests to a service without links: first the examples that make something,
+// and the one that restores a deleted link last.
 func checkExamples(t *testing.T, owner caller) {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
@@ -102,11 +103,13 @@ func checkExamples(t *testing.T, owner caller) {
 				method = http.MethodPost
 			}
 			operation := doc.Paths.Value(path).GetOperation(method)
-			if operation == nil || operation.OperationID == "resendDelivery" || (operation.OperationID == restore) != last { // no delivery has a known id
+			if operation == nil || operation.OperationID == "resendDelivery" || (operation.OperationID == restore) != last {
+				// no delivery has a known id
 				continue
 			}
 			target := exampleTarget(t, path, operation)
-			if operation.Responses.Value("200") != nil && operation.Responses.Value("200").Value.Content["text/event-stream"] != nil {
+			if operation.Responses.Value("200") != nil &&
+				operation.Responses.Value("200").Value.Content["text/event-stream"] != nil {
 				method = http.MethodHead // a stream would not end
 			}
 			for _, body := range exampleBodies(t, operation) {

@@ -73,7 +73,8 @@ func TestOutageOfClicks(t *testing.T) {
 	}
 }
 
-// Reports of one account that take too long do not delay others. The answers say what helps, and no line of the log is about them.
+// Reports of one account that take too long do not delay others. The answers say what helps, and no line of the log is
+// about them.
 func TestReportsOfOneAccount(t *testing.T) {
 	const reports = 20
 	var reading atomic.Int64
@@ -100,7 +101,8 @@ func TestReportsOfOneAccount(t *testing.T) {
 		}()
 	}
 	<-begun
-	for _, path := range []string{"/api/v1/report?" + days, "/api/v1/links/" + hash + "/report?" + days, "/api/v1/stats/" + hash, "/api/v1/links"} {
+	for _, path := range []string{"/api/v1/report?" + days, "/api/v1/links/" + hash + "/report?" + days, "/api/v1/stats/" +
+		hash, "/api/v1/links"} {
 		other.get(t, path).want(t, http.StatusOK)
 	}
 	told := map[bool]int{} // by whether other reports were the cause

@@ -80,7 +80,8 @@ func (a *API) accountReport(c *call) error {
 	return answer(c.http, fasthttp.StatusOK, body)
 }
 
-// reportLinks returns the links that a query names by tag and domain, nil if it names none, and the problems of its fields.
+// reportLinks returns the links that a query names by tag and domain, nil if it names none, and the problems of its
+// fields.
 func (a *API) reportLinks(c *call) (links []int64, invalid *schema.Error, err error) {
 	args := c.http.QueryArgs()
 	links, problems, err := clickreport.SelectLinks(c.ctx, a.links, c.account, func(field string) (string, bool) {
@@ -95,7 +96,7 @@ func (a *API) reportLinks(c *call) (links []int64, invalid *schema.Error, err er
 	return links, invalid, nil
 }
 
-// readReport reads the query of a report. Problems found by the caller are answered together with those of the query.
+// readReport reads the query of a report. Problems found by the caller and problems of the query are one answer.
 func (a *API) readReport(c *call, besides *schema.Error) (clickreport.Request, error) {
 	args := c.http.QueryArgs()
 	asked, problems := clickreport.Parse(func(field string) (string, bool) {
@@ -127,7 +128,8 @@ func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.
 		countedUntil = new(formatTime(at))
 	}
 	body := map[string]any{
-		"success": true, "from": asked.From.Format(time.DateOnly), "to": asked.To.Format(time.DateOnly), "tz": asked.Zone.String(),
+		"success": true, "from": asked.From.Format(time.DateOnly), "to": asked.To.Format(time.DateOnly),
+		"tz":       asked.Zone.String(),
 		"interval": asked.Interval, "counted_until": countedUntil, "totals": newTotals(result.Totals),
 		"previous": newTotals(result.Previous), "series": series,
 	}

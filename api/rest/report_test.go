@@ -33,31 +33,39 @@ func TestLinkReport(t *testing.T) {
 	get := func(t *testing.T, query string) map[string]any {
 		t.Helper()
 		a := owner.get(t, "/api/v1/links/"+hash+"/report?"+query)
-		a.wantKeys(t, http.StatusOK, "success", "hash", "from", "to", "tz", "interval", "counted_until", "totals", "previous", "series",
-			"devices", "browsers", "os", "languages", "referrers", "countries", "routes", "campaigns")
+		a.wantKeys(t, http.StatusOK, "success", "hash", "from", "to", "tz", "interval", "counted_until", "totals", "previous",
+			"series", "devices", "browsers", "os", "languages", "referrers", "countries", "routes", "campaigns")
 		return a.body
 	}
 
 	t.Run("has the clicks of each day, and names of people", func(t *testing.T) {
 		body := get(t, days)
-		testkit.Equal(t, "report", encode(t, body), `{"browsers":[{"clicks":4,"name":"Chrome"},{"clicks":1,"name":"Firefox"}],"campaigns":[{"clicks":5,"name":""}],"counted_until":null,`+
-			`"countries":[{"clicks":5,"name":""}],"devices":[{"clicks":4,"name":"desktop"},{"clicks":1,"name":"mobile"}],"from":"2026-11-20",`+
-			`"hash":"`+hash+`","interval":"day","languages":[{"clicks":5,"name":""}],"os":[{"clicks":5,"name":""}],"previous":{"bots":0,"clicks":0,"people":0,"visitors":0},`+
-			`"referrers":[{"clicks":5,"name":""}],"routes":[{"clicks":5,"name":""}],"series":[{"at":"2026-11-20T00:00:00+00:00","bots":0,"people":4,"visitors":4},`+
-			`{"at":"2026-11-21T00:00:00+00:00","bots":0,"people":1,"visitors":1}],"success":true,"to":"2026-11-21","totals":{"bots":0,"clicks":5,"people":5,"visitors":5},"tz":"UTC"}`)
+		testkit.Equal(t, "report", encode(t, body), `{"browsers":[{"clicks":4,"name":"Chrome"},{"clicks":1,`+
+			`"name":"Firefox"}],"campaigns":[{"clicks":5,"name":""}],"counted_until":null,`+
+			`"countries":[{"clicks":5,"name":""}],"devices":[{"clicks":4,"name":"desktop"},{"clicks":1,"name":"mobile"}],`+
+			`"from":"2026-11-20",`+
+			`"hash":"`+hash+`","interval":"day","languages":[{"clicks":5,"name":""}],"os":[{"clicks":5,"name":""}],`+
+			`"previous":{"bots":0,"clicks":0,"people":0,"visitors":0},`+
+			`"referrers":[{"clicks":5,"name":""}],"routes":[{"clicks":5,"name":""}],`+
+			`"series":[{"at":"2026-11-20T00:00:00+00:00","bots":0,"people":4,"visitors":4},`+
+			`{"at":"2026-11-21T00:00:00+00:00","bots":0,"people":1,"visitors":1}],"success":true,"to":"2026-11-21",`+
+			`"totals":{"bots":0,"clicks":5,"people":5,"visitors":5},"tz":"UTC"}`)
 	})
 	t.Run("has no gaps, and begins with the days of the time zone", func(t *testing.T) {
 		body := get(t, "from=2026-11-19&to=2026-11-22&tz=Asia/Tokyo&interval=hour")
 		series := body["series"].([]any)
 		testkit.Equal(t, "hours", len(series), 96)
 		testkit.Equal(t, "first", encode(t, series[0]), `{"at":"2026-11-19T00:00:00+09:00","bots":0,"people":0,"visitors":0}`)
-		testkit.Equal(t, "one with clicks", encode(t, series[45]), `{"at":"2026-11-20T21:00:00+09:00","bots":0,"people":4,"visitors":4}`)
+		testkit.Equal(t, "one with clicks", encode(t, series[45]), `{"at":"2026-11-20T21:00:00+09:00","bots":0,"people":4,`+
+			`"visitors":4}`)
 	})
 	t.Run("compares with as many days before", func(t *testing.T) {
-		testkit.Equal(t, "previous", encode(t, get(t, "from=2026-11-21&to=2026-11-21")["previous"]), `{"bots":0,"clicks":4,"people":4,"visitors":4}`)
+		testkit.Equal(t, "previous", encode(t, get(t, "from=2026-11-21&to=2026-11-21")["previous"]),
+			`{"bots":0,"clicks":4,"people":4,"visitors":4}`)
 	})
 	t.Run("is filtered by names, also by that of the unknown", func(t *testing.T) {
-		for query, people := range map[string]string{"browser=Firefox": "1", "browser=Firefox&device=desktop": "0", "os=": "5", "referrer=x": "0"} {
+		for query, people := range map[string]string{"browser=Firefox": "1", "browser=Firefox&device=desktop": "0",
+			"os=": "5", "referrer=x": "0"} {
 			testkit.Equal(t, query, encode(t, get(t, days+"&"+query)["totals"].(map[string]any)["people"]), people)
 		}
 	})
@@ -65,18 +73,21 @@ func TestLinkReport(t *testing.T) {
 		testkit.Equal(t, "browsers", encode(t, get(t, days+"&limit=1")["browsers"]), `[{"clicks":4,"name":"Chrome"}]`)
 	})
 	t.Run("answers all invalid fields at once", func(t *testing.T) {
-		owner.get(t, "/api/v1/links/"+hash+"/report?from=x&to=&tz=Nowhere&interval=year&limit=0&domain_id=x&os="+strings.Repeat("x", 2000)).
+		owner.get(t, "/api/v1/links/"+hash+"/report?from=x&to=&tz=Nowhere&interval=year&limit=0&domain_id=x&os="+
+			strings.Repeat("x", 2000)).
 			wantInvalid(t, "from", "to", "tz", "interval", "limit", "domain_id", "os")
 	})
 	t.Run("is 404 for another's link and for unknown ones", func(t *testing.T) {
-		for _, path := range []string{"/api/v1/links/unknown/report", "/api/v1/links/" + hash + "/report?domain_id=99", "/api/v1/links/%00/report"} {
+		for _, path := range []string{"/api/v1/links/unknown/report", "/api/v1/links/" + hash + "/report?domain_id=99",
+			"/api/v1/links/%00/report"} {
 			owner.get(t, path).wantKeys(t, http.StatusNotFound, "error", "message")
 		}
 		other.get(t, "/api/v1/links/"+hash+"/report").wantKeys(t, http.StatusNotFound, "error", "message")
 	})
 	t.Run("is that of the link on the domain that is named", func(t *testing.T) {
 		id := owner.addDomain(t, "go.example.org", true)
-		owner.shorten(t, map[string]any{"long_url": "https://example.com/", "custom_alias": "same", "domain_id": id}).want(t, http.StatusCreated)
+		owner.shorten(t, map[string]any{"long_url": "https://example.com/", "custom_alias": "same", "domain_id": id}).want(t,
+			http.StatusCreated)
 		onDomain, err := schema.FindOwnedLink(t.Context(), s.links, owner.account.ID, "same", &id)
 		testkit.Must(t, err)
 		s.click(t, onDomain.ID, 2)
@@ -101,15 +112,18 @@ func TestAccountReport(t *testing.T) {
 		hashes = append(hashes, hash)
 	}
 	a := owner.get(t, "/api/v1/report?limit=2&"+days)
-	a.wantKeys(t, http.StatusOK, "success", "from", "to", "tz", "interval", "counted_until", "totals", "previous", "series",
-		"devices", "browsers", "os", "languages", "referrers", "countries", "routes", "campaigns", "links")
+	a.wantKeys(t, http.StatusOK, "success", "from", "to", "tz", "interval", "counted_until", "totals", "previous",
+		"series", "devices", "browsers", "os", "languages", "referrers", "countries", "routes", "campaigns", "links")
 	testkit.Equal(t, "totals", encode(t, a.body["totals"]), `{"bots":0,"clicks":9,"people":9,"visitors":9}`)
-	testkit.Equal(t, "links", encode(t, a.body["links"]), `[{"clicks":4,"domain_id":null,"hash":"`+hashes[2]+`","short_url":"https://sho.rt/`+hashes[2]+`"},`+
+	testkit.Equal(t, "links", encode(t, a.body["links"]), `[{"clicks":4,"domain_id":null,"hash":"`+hashes[2]+
+		`","short_url":"https://sho.rt/`+hashes[2]+`"},`+
 		`{"clicks":3,"domain_id":null,"hash":"`+hashes[1]+`","short_url":"https://sho.rt/`+hashes[1]+`"}]`)
 	a = owner.get(t, "/api/v1/report?browser=Firefox&tz=America/New_York&"+days)
-	testkit.Equal(t, "totals of a browser", encode(t, a.body["totals"]), `{"bots":0,"clicks":3,"people":3,"visitors":null}`)
+	testkit.Equal(t, "totals of a browser", encode(t, a.body["totals"]), `{"bots":0,"clicks":3,"people":3,`+
+		`"visitors":null}`)
 	a = other.get(t, "/api/v1/report?"+days)
-	testkit.Equal(t, "totals of another account", encode(t, a.body["totals"]), `{"bots":0,"clicks":0,"people":0,"visitors":0}`)
+	testkit.Equal(t, "totals of another account", encode(t, a.body["totals"]), `{"bots":0,"clicks":0,"people":0,`+
+		`"visitors":0}`)
 	testkit.Equal(t, "its links", encode(t, a.body["links"]), `[]`)
 	owner.get(t, "/api/v1/report?from=2026-11-21&to=2026-11-20&limit=x").wantInvalid(t, "to", "limit")
 
@@ -117,7 +131,8 @@ func TestAccountReport(t *testing.T) {
 	link, err := schema.FindOwnedLink(t.Context(), s.links, owner.account.ID, tagged, nil)
 	testkit.Must(t, err)
 	s.click(t, link.ID, 7)
-	for query, clicks := range map[string]string{"tag=sale": "7", "tag=none": "0", "tag=": "16", "domain_id=0": "16", "domain_id=0&tag=sale": "7"} {
+	for query, clicks := range map[string]string{"tag=sale": "7", "tag=none": "0", "tag=": "16", "domain_id=0": "16",
+		"domain_id=0&tag=sale": "7"} {
 		body := owner.get(t, "/api/v1/report?"+days+"&"+query).body
 		testkit.Equal(t, "clicks with "+query, encode(t, body["totals"].(map[string]any)["clicks"]), clicks)
 	}
@@ -127,7 +142,8 @@ func TestAccountReport(t *testing.T) {
 			wantInvalid(t, "device", "country", "language", "domain_id")
 	}
 	mine := owner.addDomain(t, "go.example.org", false)
-	testkit.Equal(t, "clicks on a domain without links", encode(t, owner.get(t, fmt.Sprint("/api/v1/report?domain_id=", mine)).body["totals"]),
+	testkit.Equal(t, "clicks on a domain without links",
+		encode(t, owner.get(t, fmt.Sprint("/api/v1/report?domain_id=", mine)).body["totals"]),
 		`{"bots":0,"clicks":0,"people":0,"visitors":0}`)
 }
 

@@ -1,5 +1,5 @@
-// Package rest implements version 1 of the public API: it creates short links, lists them and reads their statistics, as
-// JSON over HTTP.
+// Package rest implements version 1 of the public API: it creates short links, lists them and reads their statistics,
+// as JSON over HTTP.
 package rest
 
 import (
@@ -100,8 +100,8 @@ type linkStore interface {
 
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links linkStore,
-	clicks *turns.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub, webhooks *webhook.Sender,
-	shares *sharing.Shares, requests *request.Recorder, log *slog.Logger) *API {
+	clicks *turns.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub,
+	webhooks *webhook.Sender, shares *sharing.Shares, requests *request.Recorder, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, countedUntil: countedUntil,
 		live: streams, webhooks: webhooks, shares: shares, room: admission.NewRoom(), requests: requests, log: log,
@@ -223,8 +223,8 @@ func setHeaders(header *fasthttp.ResponseHeader) {
 	header.Set("Cache-Control", "no-store")
 }
 
-// Ask reports whether the body of a request is wanted, which Handle or Reject then answers. Otherwise it has answered the request.
-// Handle need not be asked first.
+// Ask reports whether the body of a request is wanted, which Handle or Reject then answers. Otherwise it has answered
+// the request. Handle need not be asked first.
 func (a *API) Ask(http *fasthttp.RequestCtx, pass *admission.Pass) (wanted bool) {
 	defer a.recover(http)
 	c, err := a.open(http, pass)
@@ -235,8 +235,9 @@ func (a *API) Ask(http *fasthttp.RequestCtx, pass *admission.Pass) (wanted bool)
 	return false
 }
 
-// serve answers a request, with err if that is not nil. Below /api/v1 authentication comes first, then the rate limit, then the
-// body and everything else. So every answer to a valid token carries the rate limit headers, and nobody else's body is read.
+// serve answers a request, with err if that is not nil. Below /api/v1 authentication comes first, then the rate limit,
+// then the body and everything else. So every answer to a valid token carries the rate limit headers, and nobody else's
+// body is read.
 func (a *API) serve(http *fasthttp.RequestCtx, pass *admission.Pass, err error) {
 	defer a.recover(http)
 	c, asked := http.UserValue(callKey{}).(*call)

@@ -80,7 +80,8 @@ func newBenchmark(b *testing.B, path string, status int) (post func(body []byte)
 	blocked, err := blocklist.Open("", log)
 	testkit.Must(b, err)
 	shortener := shorten.New(schema.MustParseBaseURL(edgeURL), instant{}, instant{}, blocked)
-	api := rest.New(tokens, ratelimit.NewRequestLimiter(instant{}), shortener, instant{}, nil, nil, nil, nil, nil, request.NewRecorder(metrics.NewSet()), log)
+	api := rest.New(tokens, ratelimit.NewRequestLimiter(instant{}), shortener, instant{}, nil, nil, nil, nil, nil,
+		request.NewRecorder(metrics.NewSet()), log)
 	secret, _ := auth.NewToken(1, "")
 	gate := admission.NewGate(metrics.NewSet())
 	var http fasthttp.RequestCtx

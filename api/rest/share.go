@@ -25,7 +25,8 @@ type shareAnswer struct {
 }
 
 func newShareItem(s schema.Share) shareItem {
-	item := shareItem{ID: s.ID, Hash: orNil(s.Hash), DomainID: s.DomainID, Tag: orNil(s.Tag), HasPassword: s.PasswordHash != "",
+	item := shareItem{ID: s.ID, Hash: orNil(s.Hash), DomainID: s.DomainID, Tag: orNil(s.Tag),
+		HasPassword: s.PasswordHash != "",
 		HideTargets: s.HideTargets, CreatedAt: formatTime(s.CreatedAt)}
 	if s.LinkID != 0 && *s.DomainID == 0 {
 		item.DomainID = nil // as links have it

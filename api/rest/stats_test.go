@@ -11,7 +11,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// click stores n clicks of a link: by Chrome on a desktop on 20 November 2026, the last by Firefox on a mobile a day later.
+// click stores n clicks of a link: by Chrome on a desktop on 20 November 2026, the last by Firefox on a mobile a day
+// later.
 func (s *testService) click(t *testing.T, linkID int64, n int) {
 	t.Helper()
 	position, err := s.clicks.Position(t.Context(), 0)
@@ -51,9 +52,11 @@ func TestStats(t *testing.T) {
 
 	t.Run("4 GET stats: success is 200 with exactly the fields of the table", func(t *testing.T) {
 		s.click(t, link.ID, 3)
-		want := fmt.Sprintf(`{"success":true,"hash":%q,"short_url":"https://sho.rt/%s","original_url":"https://example.com/?<&>",`+
+		want := fmt.Sprintf(`{"success":true,"hash":%q,"short_url":"https://sho.rt/%s",`+
+			`"original_url":"https://example.com/?<&>",`+
 			`"is_active":true,"stats":{"total_clicks":3,"clicks_by_day":[{"date":"2026-11-20","total":2},`+
-			`{"date":"2026-11-21","total":1}],"devices":{"desktop":2,"mobile":1},"browsers":{"Chrome":2,"Firefox":1}}}`, hash, hash)
+			`{"date":"2026-11-21","total":1}],"devices":{"desktop":2,"mobile":1},"browsers":{"Chrome":2,"Firefox":1}}}`, hash,
+			hash)
 		testkit.Equal(t, "answer", strings.TrimSpace(owner.get(t, "/api/v1/stats/"+hash).raw), want)
 		wantListed(t, `"clicks":3,"is_active":true`)
 	})

@@ -13,7 +13,7 @@ import (
 	"linkstream/schema"
 )
 
-// Names of fields of a webhook, beside those of links.
+// Names of fields that webhooks have and links do not.
 const (
 	fieldURL        = "url"
 	fieldEvents     = "events"
@@ -59,8 +59,9 @@ func orNil(s string) *string {
 }
 
 func newWebhookItem(h schema.Webhook) webhookItem {
-	item := webhookItem{ID: h.ID, URL: h.URL, Events: h.Events, Hash: orNil(h.Hash), Tag: orNil(h.Tag), PeopleOnly: h.PeopleOnly,
-		IsActive: h.Active, OffReason: orNil(h.OffReason), WaitingBytes: h.Waiting, Dropped: h.Dropped,
+	item := webhookItem{ID: h.ID, URL: h.URL, Events: h.Events, Hash: orNil(h.Hash), Tag: orNil(h.Tag),
+		PeopleOnly: h.PeopleOnly,
+		IsActive:   h.Active, OffReason: orNil(h.OffReason), WaitingBytes: h.Waiting, Dropped: h.Dropped,
 		CreatedAt: formatTime(h.CreatedAt), UpdatedAt: formatTime(h.UpdatedAt)}
 	if h.DomainID != 0 {
 		item.DomainID = &h.DomainID
@@ -90,7 +91,8 @@ func (a *API) createWebhook(c *call) error {
 		return err
 	}
 	now := time.Now().UTC()
-	hook := schema.Webhook{AccountID: c.account, PeopleOnly: true, Active: true, Secret: webhook.NewSecret(), CreatedAt: now, UpdatedAt: now}
+	hook := schema.Webhook{AccountID: c.account, PeopleOnly: true, Active: true, Secret: webhook.NewSecret(),
+		CreatedAt: now, UpdatedAt: now}
 	for _, field := range []string{fieldURL, fieldEvents} {
 		if body.field(field) == "" {
 			body.reject(field, "This is required.")
@@ -149,14 +151,15 @@ func setEvents(hook *schema.Webhook, body *body) {
 	}
 	for _, event := range events {
 		switch event {
-		case schema.EventLinkClicked, schema.EventLinkCreated, schema.EventLinkUpdated, schema.EventLinkDeleted, schema.EventDomainChanged:
+		case schema.EventLinkClicked, schema.EventLinkCreated, schema.EventLinkUpdated, schema.EventLinkDeleted,
+			schema.EventDomainChanged:
 		default:
 			body.reject(fieldEvents, badEvents)
 		}
 	}
 }
 
-// setScope sets what links the webhook hears of: one of the caller's, those with a tag, or all.
+// setScope sets the links whose events the webhook gets: one link of the caller, all links with a tag, or all links.
 func (a *API) setScope(c *call, hook *schema.Webhook, body *body) error {
 	var hash, tag *string
 	body.decodeOptional(fieldHash, &hash, "The hash must be a string or null.")
@@ -236,7 +239,8 @@ func (a *API) editWebhook(c *call, hook schema.Webhook) error {
 		return err
 	}
 	if !slices.ContainsFunc(body.fields, func(m member) bool {
-		return slices.Contains([]string{fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, shorten.FieldDomainID, shorten.FieldIsActive}, m.name)
+		return slices.Contains([]string{fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, shorten.FieldDomainID,
+			shorten.FieldIsActive}, m.name)
 	}) {
 		return invalidField(fieldURL, "Give at least one field to change.")
 	}
@@ -301,7 +305,8 @@ func (a *API) listDeliveries(c *call, hook schema.Webhook) error {
 	}
 	items := []deliveryItem{}
 	for _, d := range deliveries {
-		item := deliveryItem{ID: d.Message, At: formatTime(d.At), Event: d.Event, Status: d.Status, Attempts: d.Attempts, Error: orNil(d.Error)}
+		item := deliveryItem{ID: d.Message, At: formatTime(d.At), Event: d.Event, Status: d.Status, Attempts: d.Attempts,
+			Error: orNil(d.Error)}
 		if d.Status == schema.DeliveryWaiting {
 			item.NextAttemptAt = new(formatTime(hook.NextAt)) // those behind the first one follow it
 		}

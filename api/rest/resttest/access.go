@@ -89,9 +89,11 @@ var badRequests = []struct {
 	{"no content type", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", ""}, 415},
 	{"a wrong content type", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", "text/plain"}, 415},
 	{"a longer content type", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", "application/jsonx"}, 415},
-	{"a malformed content type", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", "application/json; x"}, 415},
+	{"a malformed content type", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", "application/json; x"},
+		415},
 	{"a form", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
-	{"a form of several parts", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", "multipart/form-data; boundary=x"}, 415},
+	{"a form of several parts", "POST", "/api/v1/shorten", goodBody,
+		[]string{"Content-Type", "multipart/form-data; boundary=x"}, 415},
 	{"a body over 64 KiB", "POST", "/api/v1/shorten", paddedBody + " ", nil, 413},
 	{"a body of 1 MiB", "POST", "/api/v1/shorten", strings.Repeat(paddedBody, 16), nil, 413},
 }
@@ -109,7 +111,8 @@ func testErrors(t *testing.T, s System) {
 	t.Run("a body of 64 KiB is accepted", func(t *testing.T) {
 		owner.Call(t, "POST", "/api/v1/shorten", paddedBody).Want(t, http.StatusCreated)
 	})
-	for _, contentType := range []string{"application/json; charset=utf-8", "Application/JSON", "application/json;charset=x"} {
+	for _, contentType := range []string{"application/json; charset=utf-8", "Application/JSON",
+		"application/json;charset=x"} {
 		t.Run("a content type may have parameters and capitals: "+contentType, func(t *testing.T) {
 			owner.Call(t, "POST", "/api/v1/shorten", goodBody, "Content-Type", contentType).Want(t, http.StatusCreated)
 		})

@@ -41,7 +41,9 @@ func Call(t *testing.T, method, address, body string, header ...string) Answer {
 }
 
 // send is Call for goroutines other than the test's. check may refuse the answer.
-func send(t *testing.T, check func(*http.Request, Answer) error, method, address, body string, header ...string) (Answer, error) {
+func send(
+	t *testing.T, check func(*http.Request, Answer) error, method, address, body string, header ...string,
+) (Answer, error) {
 	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		return Answer{}, err

@@ -1,7 +1,8 @@
-// Package resttest is the contract of the API, version 1, as a suite that any running API passes, over its HTTP: that of a process of the
-// tests, and the built programs on each kind of engines. It is also the client that other tests of the API use.
+// Package resttest is the contract of the API, version 1, as a suite that any running API passes over HTTP: the API of
+// a process of the tests, and the built programs on each kind of engines. It is also the client that other tests of the
+// API use.
 //
-// The tests follow the sections of the API's document. They need no visitors, since not every API has an edge beside it.
+// The tests follow the sections of the API's document. They need no visitors, since not every API runs with an edge.
 package resttest
 
 import (
@@ -105,8 +106,9 @@ var (
 	createdLink = Shape{"success": yes, "short_url": link, "original_url": link, "hash": text, "created_at": moment}
 	linkStats   = Shape{"success": yes, "hash": text, "short_url": link, "original_url": link, "is_active": boolean,
 		"stats": Statistics.Is}
-	linkList   = Shape{"success": yes, "data": array, "meta": pagination.Is}
-	linkItem   = Shape{"hash": text, "short_url": link, "original_url": link, "clicks": integer, "is_active": boolean, "created_at": moment}
+	linkList = Shape{"success": yes, "data": array, "meta": pagination.Is}
+	linkItem = Shape{"hash": text, "short_url": link, "original_url": link, "clicks": integer, "is_active": boolean,
+		"created_at": moment}
 	pagination = Shape{"current_page": integer, "last_page": integer, "per_page": integer, "total": integer}
 )
 
@@ -116,8 +118,8 @@ var (
 	DayCount   = Shape{"date": text, "total": integer}
 )
 
-// endpoints are the three requests of section 4, and others, for tests of rules that apply to all, with the status of the answer to a
-// valid token. known is the hash of a link of the account.
+// endpoints are the three requests of section 4, and others, for tests of rules that apply to all, with the status of
+// the answer to a valid token. known is the hash of a link of the account.
 func endpoints(known string) []endpoint {
 	return []endpoint{
 		{http.MethodPost, "/api/v1/shorten", goodBody, http.StatusCreated},

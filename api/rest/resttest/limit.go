@@ -79,8 +79,8 @@ func testLimit(t *testing.T, s System) {
 	})
 }
 
-// Exhaust sends concurrent requests with a new token of an account until the limit is reached, and requires that exactly as many are
-// served as the limit allows. It returns the caller and an answer with status 429.
+// Exhaust sends concurrent requests with a new token of an account until the limit is reached, and requires that
+// exactly as many are served as the limit allows. It returns the caller and an answer with status 429.
 func (s System) Exhaust(t *testing.T, email string) (limited Caller, denied Answer) {
 	t.Helper()
 	// If a window ends before the limit is reached, values of Remaining repeat, and another token is tried.

@@ -191,7 +191,8 @@ func testPages(t *testing.T, owner account, pages, links int) {
 			testkit.Equal(t, "meta", got, pageMeta(page, pages, links))
 		})
 	}
-	for _, page := range []string{"=0", "=-1", "=1.5", "=x", "=", "", "=1x", "=0x1", "=%202", "=1%202", "=+1", "=%2B1", "=9223372036854775808"} {
+	for _, page := range []string{"=0", "=-1", "=1.5", "=x", "=", "", "=1x", "=0x1", "=%202", "=1%202", "=+1", "=%2B1",
+		"=9223372036854775808"} {
 		t.Run("a page that is not a positive integer is 422: "+page, func(t *testing.T) {
 			owner.Get(t, "/api/v1/links?page"+page).WantError(t, http.StatusUnprocessableEntity, "page")
 		})

@@ -31,7 +31,8 @@ func testShares(t *testing.T, s System) {
 	owner, other, alias := s.account(t), s.account(t), label()
 	owner.Alias(t, alias, "https://example.com/target")
 	scopes := map[string]string{
-		"a link":    `{"hash":"` + alias + `","domain_id":null,"expires_at":"2099-01-31T12:00:00+01:00","password":"open sesame","hide_targets":true}`,
+		"a link": `{"hash":"` + alias + `","domain_id":null,"expires_at":"2099-01-31T12:00:00+01:00","password":"open ` +
+			`sesame","hide_targets":true}`,
 		"a tag":     `{"tag":"spring","hash":null}`,
 		"a domain":  `{"domain_id":0,"password":null,"expires_at":null}`,
 		"all links": `{}`,
@@ -40,11 +41,13 @@ func testShares(t *testing.T, s System) {
 		t.Run("the report of "+name+" is shared, read and revoked", func(t *testing.T) {
 			path, url := owner.Share(t, body)
 			got := owner.Get(t, path).Want(t, http.StatusOK).Body["share"].(Object)
-			want := map[string]any{"hash": nil, "domain_id": nil, "tag": nil, "expires_at": nil, "has_password": false, "hide_targets": false, "url": nil}
+			want := map[string]any{"hash": nil, "domain_id": nil, "tag": nil, "expires_at": nil, "has_password": false,
+				"hide_targets": false, "url": nil}
 			text := "Report"
 			switch name {
 			case "a link":
-				want["hash"], want["expires_at"], want["has_password"], want["hide_targets"] = alias, "2099-01-31T11:00:00+00:00", true, true
+				want["hash"], want["expires_at"], want["has_password"], want["hide_targets"] = alias, "2099-01-31T11:00:00+00:00",
+					true, true
 				text = "This report has a password"
 			case "a tag":
 				want["tag"], text = "spring", "links with the tag"
@@ -60,8 +63,10 @@ func testShares(t *testing.T, s System) {
 			if !strings.Contains(page.Raw, text) || strings.Contains(page.Raw, owner.email) {
 				t.Errorf("%v", page)
 			}
-			for _, e := range []endpoint{{http.MethodGet, path, "", 0}, {http.MethodDelete, path, "", 0}, {http.MethodGet, "/api/v1/shares/none", "", 0}} {
-				testkit.Equal(t, e.String()+" of another account", other.Call(t, e.method, e.path, e.body).Want(t, http.StatusNotFound).Body["error"], any("not_found"))
+			for _, e := range []endpoint{{http.MethodGet, path, "", 0}, {http.MethodDelete, path, "", 0},
+				{http.MethodGet, "/api/v1/shares/none", "", 0}} {
+				testkit.Equal(t, e.String()+" of another account", other.Call(t, e.method, e.path, e.body).Want(t,
+					http.StatusNotFound).Body["error"], any("not_found"))
 			}
 			owner.Call(t, http.MethodDelete, path, "").Want(t, http.StatusOK)
 			owner.Call(t, http.MethodDelete, path, "").Want(t, http.StatusNotFound)
@@ -79,9 +84,11 @@ func testShares(t *testing.T, s System) {
 		testkit.Equal(t, "shares on a page", len(data), 20)
 		testkit.Equal(t, "newest", "/api/v1/shares/"+fmt.Sprint(data[0].(Object)["id"]), newest)
 		testkit.Equal(t, "total", fmt.Sprint(a.Body["meta"].(Object)["total"]), "100")
-		testkit.Equal(t, "shares on page 6", len(owner.Get(t, "/api/v1/shares?page=6").Want(t, http.StatusOK).Body["data"].([]any)), 0)
+		testkit.Equal(t, "shares on page 6",
+			len(owner.Get(t, "/api/v1/shares?page=6").Want(t, http.StatusOK).Body["data"].([]any)), 0)
 		owner.Get(t, "/api/v1/shares?page=0").Want(t, http.StatusUnprocessableEntity)
-		testkit.Equal(t, "shares of another account", len(other.Get(t, "/api/v1/shares").Want(t, http.StatusOK).Body["data"].([]any)), 0)
+		testkit.Equal(t, "shares of another account",
+			len(other.Get(t, "/api/v1/shares").Want(t, http.StatusOK).Body["data"].([]any)), 0)
 	})
 }
 
@@ -89,15 +96,17 @@ func testInvalidShares(t *testing.T, s System) {
 	owner, other, alias := s.account(t), s.account(t), label()
 	other.Alias(t, alias, "https://example.com/")
 	for body, fields := range map[string][]string{
-		`{"hash":"` + alias + `","expires_at":"2020-01-01T00:00:00+00:00","password":"abc"}`: {"hash", "expires_at", "password"},
-		`{"hash":7,"tag":7,"domain_id":"x","expires_at":"tomorrow","password":7,"hide_targets":"x"}`: {"hash", "tag", "domain_id", "expires_at", "password",
-			"hide_targets"},
+		`{"hash":"` + alias + `","expires_at":"2020-01-01T00:00:00+00:00","password":"abc"}`: {"hash", "expires_at",
+			"password"},
+		`{"hash":7,"tag":7,"domain_id":"x","expires_at":"tomorrow","password":7,"hide_targets":"x"}`: {"hash", "tag",
+			"domain_id", "expires_at", "password", "hide_targets"},
 		`{"tag":"A b","hide_targets":null}`:   {"tag", "hide_targets"},
 		`{"domain_id":9223372036854775807}`:   {"domain_id"},
 		`{"tag":"spring","domain_id":987654}`: {"domain_id"},
 		`{"hash":"none-of-mine","tag":"x"}`:   {"hash", "tag"},
 	} {
-		problems, _ := owner.Call(t, http.MethodPost, "/api/v1/shares", body).Want(t, http.StatusUnprocessableEntity).Body["errors"].(Object)
+		problems, _ := owner.Call(t, http.MethodPost, "/api/v1/shares", body).Want(t,
+			http.StatusUnprocessableEntity).Body["errors"].(Object)
 		for _, field := range fields {
 			if problems[field] == nil {
 				t.Errorf("%s: no problem with %s in %v", body, field, problems)

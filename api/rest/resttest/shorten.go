@@ -23,16 +23,17 @@ func testShorten(t *testing.T, s System) {
 			t.Errorf("the URL has more escapes than JSON needs: %v", a)
 		}
 	})
-	t.Run("without custom_alias a hash of 7 characters of [0-9A-Za-z] without 0, O, 1, l and I is generated", func(t *testing.T) {
-		form, seen := regexp.MustCompile(`^[2-9A-HJ-NP-Za-km-z]{7}$`), map[any]bool{}
-		for range 30 {
-			hash := owner.Link(t, Object{"long_url": "https://example.com/same"})["hash"].(string)
-			if !form.MatchString(hash) || seen[hash] {
-				t.Errorf("hash %q", hash)
+	t.Run("without custom_alias a hash of 7 characters of [0-9A-Za-z] without 0, O, 1, l and I is generated",
+		func(t *testing.T) {
+			form, seen := regexp.MustCompile(`^[2-9A-HJ-NP-Za-km-z]{7}$`), map[any]bool{}
+			for range 30 {
+				hash := owner.Link(t, Object{"long_url": "https://example.com/same"})["hash"].(string)
+				if !form.MatchString(hash) || seen[hash] {
+					t.Errorf("hash %q", hash)
+				}
+				seen[hash] = true
 			}
-			seen[hash] = true
-		}
-	})
+		})
 	t.Run("rule 1: with custom_alias hash equals the alias", func(t *testing.T) {
 		for _, alias := range []string{"abc", "a-b_c", "0123456789", "---", "___", strings.Repeat("z", 20)} {
 			made := owner.Link(t, Object{"long_url": "https://example.com/", "custom_alias": alias, "domain_id": id})
@@ -59,7 +60,8 @@ func testShorten(t *testing.T, s System) {
 		})
 	}
 	t.Run("rule 5: a flagged URL is 422 with error = unsafe_url", func(t *testing.T) {
-		for _, long := range []string{"https://" + UnsafeHost + "/", "http://" + strings.ToUpper(UnsafeHost) + ":8080/x?y", "http://www." + UnsafeHost} {
+		for _, long := range []string{"https://" + UnsafeHost + "/", "http://" + strings.ToUpper(UnsafeHost) + ":8080/x?y",
+			"http://www." + UnsafeHost} {
 			owner.Shorten(t, Object{"long_url": long}).WantError(t, http.StatusUnprocessableEntity)
 		}
 		owner.Link(t, Object{"long_url": "https://good.example/?u=https://" + UnsafeHost + "/"})
@@ -116,7 +118,8 @@ var invalidBodies = []struct {
 	{"an array as long_url", `{"long_url":["https://example.com/"]}`, []string{"long_url"}},
 	{"an empty alias", `{"long_url":"https://example.com/","custom_alias":""}`, []string{"custom_alias"}},
 	{"an alias of 2 characters", `{"long_url":"https://example.com/","custom_alias":"ab"}`, []string{"custom_alias"}},
-	{"an alias of 21 characters", `{"long_url":"https://example.com/","custom_alias":"aaaaaaaaaaaaaaaaaaaaa"}`, []string{"custom_alias"}},
+	{"an alias of 21 characters", `{"long_url":"https://example.com/","custom_alias":"aaaaaaaaaaaaaaaaaaaaa"}`,
+		[]string{"custom_alias"}},
 	{"an alias with upper case", `{"long_url":"https://example.com/","custom_alias":"Abcd"}`, []string{"custom_alias"}},
 	{"an alias with a dot", `{"long_url":"https://example.com/","custom_alias":"a.bc"}`, []string{"custom_alias"}},
 	{"an alias with a slash", `{"long_url":"https://example.com/","custom_alias":"a/bc"}`, []string{"custom_alias"}},
@@ -125,10 +128,13 @@ var invalidBodies = []struct {
 	{"an alias that is not ASCII", `{"long_url":"https://example.com/","custom_alias":"äbcd"}`, []string{"custom_alias"}},
 	{"a number as alias", `{"long_url":"https://example.com/","custom_alias":12345}`, []string{"custom_alias"}},
 	{"the reserved alias api", `{"long_url":"https://example.com/","custom_alias":"api"}`, []string{"custom_alias"}},
-	{"the reserved alias dashboard", `{"long_url":"https://example.com/","custom_alias":"dashboard"}`, []string{"custom_alias"}},
-	{"the reserved alias healthz", `{"long_url":"https://example.com/","custom_alias":"healthz"}`, []string{"custom_alias"}},
+	{"the reserved alias dashboard", `{"long_url":"https://example.com/","custom_alias":"dashboard"}`,
+		[]string{"custom_alias"}},
+	{"the reserved alias healthz", `{"long_url":"https://example.com/","custom_alias":"healthz"}`,
+		[]string{"custom_alias"}},
 	{"the reserved alias readyz", `{"long_url":"https://example.com/","custom_alias":"readyz"}`, []string{"custom_alias"}},
-	{"the reserved alias metrics", `{"long_url":"https://example.com/","custom_alias":"metrics"}`, []string{"custom_alias"}},
+	{"the reserved alias metrics", `{"long_url":"https://example.com/","custom_alias":"metrics"}`,
+		[]string{"custom_alias"}},
 	{"the reserved alias robots", `{"long_url":"https://example.com/","custom_alias":"robots"}`, []string{"custom_alias"}},
 	{"a string as domain_id", `{"long_url":"https://example.com/","domain_id":"1"}`, []string{"domain_id"}},
 	{"a fraction as domain_id", `{"long_url":"https://example.com/","domain_id":1.5}`, []string{"domain_id"}},
@@ -157,7 +163,8 @@ func testFields(t *testing.T, s System) {
 	t.Run("an unknown, an unverified and another's domain_id have the same answer", func(t *testing.T) {
 		others, _ := s.domain(t, other)
 		answers := map[string]string{}
-		for name, id := range map[string]any{"unknown": 987654, "unverified": s.addDomain(t, owner, newHost()), "another's": others} {
+		for name, id := range map[string]any{"unknown": 987654, "unverified": s.addDomain(t, owner, newHost()),
+			"another's": others} {
 			a := owner.Shorten(t, Object{"long_url": "https://example.com/", "domain_id": id})
 			answers[a.WantError(t, http.StatusUnprocessableEntity, "domain_id").Raw] = name
 		}
@@ -198,7 +205,7 @@ func testURLs(t *testing.T, s System) {
 	}
 }
 
-// invalidURLs are no long URLs, among them those that lead to a service with these short domains.
+// invalidURLs are no long URLs. Some lead to the service's own short domains.
 func invalidURLs(base, defaultHost, host, international string) map[string]string {
 	return map[string]string{
 		"an empty one":               "",
@@ -238,7 +245,7 @@ func invalidURLs(base, defaultHost, host, international string) map[string]strin
 	}
 }
 
-// fullWidth writes a host in letters and dots that browsers take for those of ASCII.
+// fullWidth writes a host in full-width letters and dots, which browsers read as ASCII.
 func fullWidth(host string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -33,8 +33,10 @@ func testStats(t *testing.T, s System) {
 		}
 	})
 	answers := map[string]string{}
-	for name, hash := range map[string]string{"unknown": "unknown", "too short": "x", "in another case": strings.ToUpper(mine),
-		"too long": strings.Repeat("y", 1000), "a zero byte": "%00", "with a slash": mine + "%2F", "not ASCII": "%C3%A4bc", "not UTF-8": "%ff",
+	for name, hash := range map[string]string{"unknown": "unknown", "too short": "x",
+		"in another case": strings.ToUpper(mine),
+		"too long":        strings.Repeat("y", 1000), "a zero byte": "%00", "with a slash": mine + "%2F",
+		"not ASCII": "%C3%A4bc", "not UTF-8": "%ff",
 		"with a dot": "a.b", "not on that domain": mine + "?domain_id=4711"} {
 		t.Run("rule 1: a hash that does not exist is 404: "+name, func(t *testing.T) {
 			answers[owner.Get(t, "/api/v1/stats/"+hash).WantError(t, http.StatusNotFound).Raw] = name
@@ -49,7 +51,8 @@ func testStats(t *testing.T, s System) {
 	t.Run("another's link on the default domain does not hide the caller's own link", func(t *testing.T) {
 		id, _ := s.domain(t, other)
 		other.Link(t, Object{"long_url": "https://example.com/theirs", "custom_alias": mine, "domain_id": id})
-		testkit.Equal(t, "theirs", other.Get(t, "/api/v1/stats/"+mine).Want(t, 200).Body["original_url"], any("https://example.com/theirs"))
+		testkit.Equal(t, "theirs", other.Get(t, "/api/v1/stats/"+mine).Want(t, 200).Body["original_url"],
+			any("https://example.com/theirs"))
 		testkit.Equal(t, "mine", owner.Get(t, "/api/v1/stats/"+mine).Want(t, 200).Body["original_url"], made["original_url"])
 	})
 }
@@ -68,7 +71,8 @@ func testStatsOfDomains(t *testing.T, s System) {
 		testkit.Equal(t, "original_url", got, any("https://example.com/"+want))
 	}
 
-	t.Run("the caller's oldest link is selected if none is on the default domain", func(t *testing.T) { wantTarget(t, "", "second") })
+	t.Run("the caller's oldest link is selected if none is on the default domain",
+		func(t *testing.T) { wantTarget(t, "", "second") })
 	t.Run("the link on the default domain is selected first", func(t *testing.T) {
 		owner.Alias(t, hash, "https://example.com/default")
 		wantTarget(t, "", "default")

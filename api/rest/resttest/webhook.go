@@ -27,14 +27,17 @@ func testWebhooks(t *testing.T, s System) {
 		a := owner.Get(t, path)
 		testkit.Equal(t, "status", a.Status, http.StatusOK)
 		got := a.Body["webhook"].(Object)
-		for name, want := range map[string]any{"url": "https://hooks.example.invalid/", "events": []any{"link.created", "link.updated"},
-			"hash": nil, "domain_id": nil, "tag": nil, "people_only": true, "is_active": true, "off_reason": nil, "failing_since": nil} {
+		for name, want := range map[string]any{"url": "https://hooks.example.invalid/",
+			"events": []any{"link.created", "link.updated"},
+			"hash":   nil, "domain_id": nil, "tag": nil, "people_only": true, "is_active": true, "off_reason": nil,
+			"failing_since": nil} {
 			testkit.Equal(t, name, got[name], want)
 		}
 		if a.Body["secret"] != nil {
 			t.Error("the secret is shown again")
 		}
-		got = owner.Call(t, http.MethodPatch, path, `{"hash":"`+alias+`","people_only":false,"events":["link.deleted"]}`).Body["webhook"].(Object)
+		got = owner.Call(t, http.MethodPatch, path, `{"hash":"`+alias+
+			`","people_only":false,"events":["link.deleted"]}`).Body["webhook"].(Object)
 		testkit.Equal(t, "hash", got["hash"], any(alias))
 		testkit.Equal(t, "events", got["events"], any([]any{"link.deleted"}))
 		got = owner.Call(t, http.MethodPatch, path, `{"hash":null,"tag":"spring","is_active":false}`).Body["webhook"].(Object)
@@ -42,7 +45,8 @@ func testWebhooks(t *testing.T, s System) {
 		testkit.Equal(t, "tag", got["tag"], any("spring"))
 		testkit.Equal(t, "is_active", got["is_active"], any(false))
 		for _, action := range []string{"/test", "/deliveries/msg_1/resend"} {
-			testkit.Equal(t, action+" of a webhook that is off", owner.Call(t, http.MethodPost, path+action, "").Status, http.StatusUnprocessableEntity)
+			testkit.Equal(t, action+" of a webhook that is off", owner.Call(t, http.MethodPost, path+action, "").Status,
+				http.StatusUnprocessableEntity)
 		}
 		owner.Call(t, http.MethodPatch, path, `{"is_active":true}`)
 	})
@@ -52,8 +56,10 @@ func testWebhooks(t *testing.T, s System) {
 		testkit.Equal(t, "deliveries", len(data), 1)
 		testkit.Equal(t, "event", data[0].(Object)["event"], any("webhook.test"))
 		id := data[0].(Object)["id"].(string)
-		testkit.Equal(t, "resend", owner.Call(t, http.MethodPost, path+"/deliveries/"+id+"/resend", "").Status, http.StatusAccepted)
-		testkit.Equal(t, "resend an unknown one", owner.Call(t, http.MethodPost, path+"/deliveries/msg_1/resend", "").Status, http.StatusNotFound)
+		testkit.Equal(t, "resend", owner.Call(t, http.MethodPost, path+"/deliveries/"+id+"/resend", "").Status,
+			http.StatusAccepted)
+		testkit.Equal(t, "resend an unknown one", owner.Call(t, http.MethodPost, path+"/deliveries/msg_1/resend", "").Status,
+			http.StatusNotFound)
 	})
 	t.Run("a new secret is shown once", func(t *testing.T) {
 		a := owner.Call(t, http.MethodPost, path+"/rotate", "")
@@ -68,8 +74,10 @@ func testWebhooksOfOthers(t *testing.T, s System) {
 	owner, other := s.account(t), s.account(t)
 	path := hookPath(t, owner.Caller, goodHook)
 	t.Run("nobody else has it", func(t *testing.T) {
-		for _, e := range []endpoint{{http.MethodGet, path, "", 0}, {http.MethodPatch, path, `{"is_active":false}`, 0}, {http.MethodDelete, path, "", 0},
-			{http.MethodPost, path + "/test", "", 0}, {http.MethodPost, path + "/rotate", "", 0}, {http.MethodGet, path + "/deliveries", "", 0},
+		for _, e := range []endpoint{{http.MethodGet, path, "", 0}, {http.MethodPatch, path, `{"is_active":false}`, 0},
+			{http.MethodDelete, path, "", 0},
+			{http.MethodPost, path + "/test", "", 0}, {http.MethodPost, path + "/rotate", "", 0},
+			{http.MethodGet, path + "/deliveries", "", 0},
 			{http.MethodPost, path + "/deliveries/msg_1/resend", "", 0}, {http.MethodGet, "/api/v1/webhooks/none", "", 0}} {
 			a := other.Call(t, e.method, e.path, e.body)
 			testkit.Equal(t, e.String(), a.Status, http.StatusNotFound)
@@ -80,7 +88,8 @@ func testWebhooksOfOthers(t *testing.T, s System) {
 		for range 9 {
 			hookPath(t, owner.Caller, goodHook)
 		}
-		testkit.Equal(t, "status", owner.Call(t, http.MethodPost, "/api/v1/webhooks", goodHook).Status, http.StatusUnprocessableEntity)
+		testkit.Equal(t, "status", owner.Call(t, http.MethodPost, "/api/v1/webhooks", goodHook).Status,
+			http.StatusUnprocessableEntity)
 		a := owner.Get(t, "/api/v1/webhooks")
 		testkit.Equal(t, "webhooks", len(a.Body["data"].([]any)), 10)
 		testkit.Equal(t, "deleted", owner.Call(t, http.MethodDelete, path, "").Status, http.StatusOK)
@@ -115,5 +124,6 @@ func testInvalidWebhooks(t *testing.T, s System) {
 		}
 		testkit.Equal(t, "problems of "+body, len(problems), len(fields))
 	}
-	testkit.Equal(t, "status of an empty change", owner.Call(t, http.MethodPatch, path, `{}`).Status, http.StatusUnprocessableEntity)
+	testkit.Equal(t, "status of an empty change", owner.Call(t, http.MethodPatch, path, `{}`).Status,
+		http.StatusUnprocessableEntity)
 }
