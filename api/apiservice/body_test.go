@@ -26,7 +26,8 @@ func TestBodies(t *testing.T) {
 	t.Cleanup(func() { testkit.Must(t, stop()) })
 	const body = `{"long_url": "https://example.com/"}`
 	head := func(token string, fields ...string) string {
-		return "POST /api/v1/shorten HTTP/1.1\r\nHost: a.example\r\nContent-Type: application/json\r\nAuthorization: Bearer " + token +
+		return "POST /api/v1/shorten HTTP/1.1\r\nHost: a.example\r\nContent-Type: application/json\r\nAuthorization: " +
+			"Bearer " + token +
 			fmt.Sprintf("\r\nContent-Length: %d\r\n", len(body)) + strings.Join(append(fields, "\r\n"), "\r\n")
 	}
 	get := "GET /api/v1/openapi.json HTTP/1.1\r\nHost: a.example\r\n\r\n"
@@ -43,8 +44,10 @@ func TestBodies(t *testing.T) {
 		{"a length and chunks, and the body waits", head(valid, expect, "Transfer-Encoding: identity"), []int{501}},
 		{"a body that waits", head(valid, expect), []int{100}},
 		{"a body that does not wait", head(valid) + body, []int{201}},
-		{"a body in chunks", strings.Replace(head(valid), "Content-Length: 36", "Transfer-Encoding: chunked", 1) + "24\r\n" + body + "\r\n0\r\n\r\n", []int{201}},
-		{"several requests at once", get + head(valid) + body + get + head(valid, expect) + body + get, []int{200, 201, 200, 100, 201, 200}},
+		{"a body in chunks", strings.Replace(head(valid), "Content-Length: 36", "Transfer-Encoding: chunked", 1) + "24\r\n" +
+			body + "\r\n0\r\n\r\n", []int{201}},
+		{"several requests at once", get + head(valid) + body + get + head(valid, expect) + body + get,
+			[]int{200, 201, 200, 100, 201, 200}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", s.Addr())

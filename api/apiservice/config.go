@@ -38,7 +38,8 @@ type Config struct {
 	MaxConnectionsPerAddress int // of one IPv4 address or IPv6 /64, trusted proxies exempt; 0: no bound
 	PagesPerSecond           int // of the dashboard, by an account, on average over 10 s; not a flag
 
-	Now func() time.Time // the clock of the dashboard's reports and of limited attempts such as sign-ins; nil: time.Now; not a flag
+	// the clock of the dashboard's reports and of limited attempts such as sign-ins; nil: time.Now; not a flag
+	Now func() time.Time
 }
 
 // Values of Config.SignUp.
@@ -57,18 +58,21 @@ func DefaultConfig() Config {
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Listen, "api.listen", c.Listen, "`address` on which the API and the dashboard are served")
 	fs.TextVar(&c.URL, "api.url", c.URL,
-		"public base `URL` of the API and the dashboard; https:// restricts session cookies to TLS (default the listen address)")
+		"public base `URL` of the API and the dashboard; https:// restricts session cookies to TLS (default the listen "+
+			"address)")
 	fs.StringVar(&c.SignUp, "api.signup", c.SignUp, "`open` if anyone may create an account, else closed")
 	fs.Var(&c.TrustedProxies, "api.trusted-proxies",
 		"`addresses` and CIDR blocks of proxies whose X-Forwarded-For is trusted, separated by commas")
 	fs.StringVar(&c.Blocklist, "api.blocklist", c.Blocklist,
 		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas; reloaded when they change")
 	fs.StringVar(&c.OwnHosts, "api.own-hosts", c.OwnHosts,
-		"more `hosts`, host:port or :port of this service, separated by commas, to which no link may lead, such as those of load balancers and edges")
+		"more `hosts`, host:port or :port of this service, separated by commas, to which no link may lead, such as those of "+
+			"load balancers and edges")
 	fs.Var(&c.WebhookAllow, "api.webhook-allow",
 		"`networks` (CIDR blocks, separated by commas) that webhooks may call though they are not public, also by http")
 	fs.IntVar(&c.MaxConnections, "api.max-connections", c.MaxConnections,
-		"most `connections` at the same time, fewer by default where the limit of open files is lower; a further one takes the place of the one that has been idle longest")
+		"most `connections` at the same time, fewer by default where the limit of open files is lower; a further one takes "+
+			"the place of the one that has been idle longest")
 	fs.IntVar(&c.MaxConnectionsPerAddress, "api.max-connections-per-address", c.MaxConnectionsPerAddress,
 		"most `connections` of one IPv4 address or IPv6 /64 at the same time, trusted proxies exempt; 0: no bound")
 	c.Domains.RegisterFlags(fs)

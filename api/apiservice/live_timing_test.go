@@ -27,7 +27,9 @@ type busyClicks struct {
 	clicks atomic.Int64
 }
 
-func (b *busyClicks) ClickTotals(_ context.Context, links, _ []int64) (ofLinks, ofAccounts map[int64]schema.Period, err error) {
+func (b *busyClicks) ClickTotals(
+	_ context.Context, links, _ []int64,
+) (ofLinks, ofAccounts map[int64]schema.Period, err error) {
 	n := b.clicks.Add(1)
 	ofLinks = map[int64]schema.Period{}
 	for _, id := range links {
@@ -36,7 +38,8 @@ func (b *busyClicks) ClickTotals(_ context.Context, links, _ []int64) (ofLinks, 
 	return ofLinks, nil, nil
 }
 
-// BenchmarkShortenBesideStreams creates links beside streams that all have an event per second, and reports the 99th percentile.
+// BenchmarkShortenBesideStreams creates links while many streams have an event per second each. It reports the 99th
+// percentile.
 func BenchmarkShortenBesideStreams(b *testing.B) {
 	for _, streams := range []int{0, 10, 1000} {
 		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
@@ -59,7 +62,8 @@ func BenchmarkShortenBesideStreams(b *testing.B) {
 					_, token = addAccount(b, links)
 				}
 				began := time.Now()
-				status, body, err := tryCall(b.Context(), http.MethodPost, "http://"+s.Addr()+"/api/v1/shorten", token, `{"long_url": "https://example.com/"}`)
+				status, body, err := tryCall(b.Context(), http.MethodPost, "http://"+s.Addr()+"/api/v1/shorten", token,
+					`{"long_url": "https://example.com/"}`)
 				if took = append(took, time.Since(began)); err != nil || status != http.StatusCreated {
 					b.Fatal(status, body, err)
 				}
@@ -83,7 +87,8 @@ func addAccount(b *testing.B, links *sqlite.Store) (id int64, secret string) {
 func listen(b *testing.B, s *apiservice.Service, links *sqlite.Store, streams int) {
 	account, secret := addAccount(b, links)
 	hash := fmt.Sprintf("link-%d", account)
-	testkit.Must(b, links.CreateLink(b.Context(), &schema.Link{AccountID: account, Hash: hash, URL: "https://example.com/", Active: true, CreatedAt: time.Now()}))
+	testkit.Must(b, links.CreateLink(b.Context(), &schema.Link{AccountID: account, Hash: hash, URL: "https://example.com/",
+		Active: true, CreatedAt: time.Now()}))
 	for range streams {
 		conn, err := net.Dial("tcp", s.Addr())
 		testkit.Must(b, err)

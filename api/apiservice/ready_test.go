@@ -15,7 +15,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// pool is the connections of a store, of which some methods do not give theirs back until it is closed.
+// pool counts the connections of a store. Some methods keep their connection until the pool is closed.
 type pool struct {
 	connections chan struct{}
 	closed      chan struct{}
@@ -39,8 +39,8 @@ func (p *pool) fault(ctx context.Context, method string) error {
 	return nil
 }
 
-// TestReadyBesideSlowReads lets an account ask for many reports and searches that do not end: load balancers that ask whether the service
-// is ready do not wait for them, nor does the account's next link.
+// TestReadyBesideSlowReads lets an account ask for many reports and searches that do not end: load balancers that ask
+// whether the service is ready do not wait for them, nor does the account's next link.
 func TestReadyBesideSlowReads(t *testing.T) {
 	const calls = 20
 	links, clicks := openStores(t)
@@ -65,7 +65,10 @@ func TestReadyBesideSlowReads(t *testing.T) {
 			}
 		})
 	}
-	testkit.Eventually(t, "reads are under way", func() bool { return len(ofLinks.connections) > 0 && len(ofClicks.connections) > 0 })
+	testkit.Eventually(t, "reads are under way", func() bool {
+		return len(ofLinks.connections) > 0 &&
+			len(ofClicks.connections) > 0
+	})
 	testkit.Eventually(t, "all clients ask", func() bool { return connections(s) >= 2*calls })
 	for range 3 {
 		testkit.Takes(t, time.Second, func(int) { testkit.Must(t, s.Ready(t.Context())) })

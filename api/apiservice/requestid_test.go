@@ -13,7 +13,8 @@ import (
 func TestRequestIDs(t *testing.T) {
 	links, clicks := openStores(t)
 	log := new(testkit.Buffer)
-	s, err := apiservice.New(config(), links, clicks, nil, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	s, err := apiservice.New(config(), links, clicks, nil,
+		slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	testkit.Must(t, err)
 	stop := run(s)
 	token := addToken(t, links)
@@ -58,7 +59,8 @@ func TestRequestIDs(t *testing.T) {
 			res, err := http.DefaultTransport.RoundTrip(req)
 			testkit.Must(t, err)
 			res.Body.Close()
-			if res.StatusCode >= 500 && !log.Contains(`level=ERROR msg="request failed" request_id=fails`+strings.ReplaceAll(path, "/", "-")+" ") {
+			if res.StatusCode >= 500 && !log.Contains(`level=ERROR msg="request failed" request_id=fails`+
+				strings.ReplaceAll(path, "/", "-")+" ") {
 				t.Errorf("no id in the log of %s:\n%s", path, log)
 			}
 		}

@@ -27,7 +27,8 @@ const (
 	idleTimeout    = 75 * time.Second // longer than the 60 s after which load balancers drop idle connections
 )
 
-// site answers the requests of one part of the service. It reads the body of a request itself, when it knows who sends it.
+// site answers the requests of one part of the service. It reads the body of a request itself, after it has identified
+// the sender.
 type site interface {
 	// Credential returns what the request claims to be.
 	Credential(*fasthttp.RequestCtx) admission.Credential
@@ -93,8 +94,8 @@ func (r *router) begin(http *fasthttp.RequestCtx) *visit {
 	return v
 }
 
-// ask reports whether the body of a request of the API is wanted. If not, it has answered the request. The others take small
-// bodies from everybody.
+// ask reports whether the body of a request of the API is wanted. If not, it has answered the request. The others take
+// small bodies from everybody.
 func (r *router) ask(http *fasthttp.RequestCtx) bool {
 	if dashboard.Owns(http) || linkpassword.Owns(http) {
 		return true
@@ -137,8 +138,8 @@ func (r *router) end(http *fasthttp.RequestCtx, began time.Time) {
 	request.AnswerID(http)
 	request.EndSpan(http)
 	if r.log.Enabled(context.Background(), slog.LevelDebug) {
-		r.log.Debug("request", "request_id", request.ID(http), "method", string(http.Method()), "path", sharing.Redact(string(http.URI().PathOriginal())),
-			"status", http.Response.StatusCode(), "took", time.Since(began))
+		r.log.Debug("request", "request_id", request.ID(http), "method", string(http.Method()), "path",
+			sharing.Redact(string(http.URI().PathOriginal())), "status", http.Response.StatusCode(), "took", time.Since(began))
 	}
 }
 
@@ -167,7 +168,8 @@ func newServer(r *router, connections int, log *slog.Logger) *fasthttp.Server {
 		ReadBufferSize:     maxHeaderBytes,
 		MaxRequestBodySize: 1, // bytes that are read before Handler, but after ask; admission.ReadBody has the limits
 		StreamRequestBody:  true,
-		Concurrency:        2 * connections, // admission.Listener has the limit; closed connections may still have a goroutine
+		// admission.Listener has the limit; closed connections may still have a goroutine
+		Concurrency: 2 * connections,
 
 		SecureErrorLogMessage:        true, // headers hold tokens and sessions
 		NoDefaultServerHeader:        true,

@@ -59,7 +59,9 @@ type Service struct {
 
 // New reads the blocklist, listens, and returns a service that serves once Run is called. The caller closes the stores
 // after Run has returned. waiting may be nil; without it the dashboard cannot tell how many clicks are still uncounted.
-func New(cfg Config, links schema.Database, clicks turns.Store, waiting clickreport.ClickLog, log *slog.Logger) (*Service, error) {
+func New(
+	cfg Config, links schema.Database, clicks turns.Store, waiting clickreport.ClickLog, log *slog.Logger,
+) (*Service, error) {
 	blocked, err := blocklist.Open(cfg.Blocklist, log)
 	if err != nil {
 		return nil, fmt.Errorf("-api.blocklist: %w", err)
@@ -101,7 +103,8 @@ func NewShortener(
 	if !cfg.URL.IsZero() {
 		own = append(own, shorten.AddressOf(cfg.URL))
 	}
-	if listens, err := shorten.ParseAddress(cfg.Listen); err == nil { // a port of 0 is not known before the service listens
+	if listens, err := shorten.ParseAddress(cfg.Listen); err == nil {
+		// a port of 0 is not known before the service listens
 		own = append(own, listens)
 	}
 	return shorten.New(cfg.EdgeURL, links, domains, blocked, own...), nil
@@ -118,7 +121,8 @@ func (s *Service) compose(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	s.shortener = shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist, append(own, shorten.AddressOf(s.url), listener)...)
+	s.shortener = shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist,
+		append(own, shorten.AddressOf(s.url), listener)...)
 	for _, address := range own {
 		if ip := address.IP(); ip.IsValid() {
 			cfg.Domains.Addresses = append(cfg.Domains.Addresses, ip)
@@ -137,12 +141,15 @@ func (s *Service) compose(cfg Config) error {
 			receivers.Own = append(receivers.Own, address.Host())
 		}
 	}
-	s.webhooks = webhook.New(receivers, s.links, func(link schema.Link) any { return rest.LinkFields(s.shortener, link) }, s.metrics, s.log)
+	s.webhooks = webhook.New(receivers, s.links, func(link schema.Link) any { return rest.LinkFields(s.shortener, link) },
+		s.metrics, s.log)
 	shares := sharing.New(s.url, s.links, s.shortener, cfg.Now)
-	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Live: s.live, Shortener: s.shortener, Shares: shares,
+	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Live: s.live,
+		Shortener: s.shortener, Shares: shares,
 		Domains: s.domains, Imports: s.imports, Requests: requests, Log: s.log}
 	s.pages, err = dashboard.New(
-		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies,
+		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen,
+			TrustedProxies: cfg.TrustedProxies,
 			PagesPerSecond: cfg.PagesPerSecond, Now: cfg.Now}, parts)
 	if err != nil {
 		return err
@@ -153,8 +160,9 @@ func (s *Service) compose(cfg Config) error {
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks,
 		lag.CountedUntil, s.live, s.webhooks, shares, requests, s.log)
 	s.passwords = linkpassword.New(s.links, s.shortener.Passwords(), cfg.Now, requests, s.log)
-	s.server = newServer(&router{api: api, pages: s.pages, passwords: s.passwords, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
-		tracer: cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
+	s.server = newServer(&router{api: api, pages: s.pages, passwords: s.passwords, gate: admission.NewGate(s.metrics),
+		proxies: cfg.TrustedProxies,
+		tracer:  cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,
 		PerAddress: cfg.MaxConnectionsPerAddress, Exempt: cfg.TrustedProxies.Contain}, s.metrics, s.log)
 	return nil
@@ -174,8 +182,8 @@ func (s *Service) URL() schema.BaseURL { return s.url }
 // Metrics returns the metrics of the API and the dashboard.
 func (s *Service) Metrics() *metrics.Set { return s.metrics }
 
-// Ready returns nil if the link store answers, or else a service.Unready. Without the click store links are created, changed and listed
-// in the dashboard; calls that need it answer 503.
+// Ready returns nil if the link store answers, or else a service.Unready. Without the click store links are created,
+// changed and listed in the dashboard; calls that need it answer 503.
 func (s *Service) Ready(ctx context.Context) error {
 	if _, err := s.links.Destinations(ctx, []schema.LinkKey{{}}); err != nil {
 		return &service.Unready{What: "link store", Cause: err}
@@ -186,8 +194,8 @@ func (s *Service) Ready(ctx context.Context) error {
 // Run serves until ctx is done or serving fails, and then stops in this order:
 //
 //  1. The listener is closed, live streams end, and the requests under way are answered, within shutdownTimeout.
-//  2. Deliveries to webhooks end, within 5 s. Imports are interrupted between two chunks of rows, rankings of links, shared
-//     reports and counts of tags.
+//  2. Deliveries to webhooks end, within 5 s. Imports are interrupted between two chunks of rows, rankings of links,
+//     shared reports and counts of tags.
 //  3. The last uses of tokens are written, those by the requests of step 1 included.
 //  4. Reloads of the blocklist and checks of domains end, and the token cache is released.
 //

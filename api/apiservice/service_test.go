@@ -146,7 +146,8 @@ func TestOperators(t *testing.T) {
 	token := addToken(t, links)
 
 	t.Run("have no endpoints on the public port", func(t *testing.T) {
-		for _, path := range []string{"/metrics", "//metrics", "/%6detrics", "/x/../metrics", "/readyz", "/healthz", "/debug/pprof/"} {
+		for _, path := range []string{"/metrics", "//metrics", "/%6detrics", "/x/../metrics", "/readyz", "/healthz",
+			"/debug/pprof/"} {
 			if status, body := get(t, base+path, ""); status != http.StatusNotFound {
 				t.Errorf("%s: %d %q", path, status, body)
 			}
@@ -175,10 +176,12 @@ func TestOperators(t *testing.T) {
 	down.Store(true)
 	t.Run("keep an api whose link store answers", func(t *testing.T) {
 		testkit.Must(t, s.Ready(t.Context()))
-		status, body := call(t, http.MethodPost, base+"/api/v1/shorten", token, `{"long_url": "https://example.com/", "custom_alias": "made"}`)
+		status, body := call(t, http.MethodPost, base+"/api/v1/shorten", token, `{"long_url": "https://example.com/", `+
+			`"custom_alias": "made"}`)
 		testkit.Equal(t, "shorten: "+body, status, http.StatusCreated)
 		for _, path := range []string{"/api/v1/stats/made", "/api/v1/links", "/api/v1/report"} {
-			if status, body := get(t, base+path, token); status != http.StatusServiceUnavailable || !strings.Contains(body, "Clicks cannot be read") {
+			if status, body := get(t, base+path, token); status != http.StatusServiceUnavailable ||
+				!strings.Contains(body, "Clicks cannot be read") {
 				t.Errorf("%s: %d %s", path, status, body)
 			}
 		}
@@ -201,7 +204,8 @@ func TestPublicHealth(t *testing.T) {
 	s, err := apiservice.New(cfg, links, clicks, nil, discard)
 	testkit.Must(t, err)
 	stop := run(s)
-	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusNotFound, "/metrics": http.StatusNotFound} {
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusNotFound,
+		"/metrics": http.StatusNotFound} {
 		if status, body := get(t, "http://"+s.Addr()+path, ""); status != want {
 			t.Errorf("%s: %d %q, want %d", path, status, body, want)
 		}
@@ -222,7 +226,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 		open[i], err = net.Dial("tcp", s.Addr())
 		testkit.Must(t, err)
 	}
-	testkit.Eventually(t, "both are accepted", func() bool { return strings.Contains(page(s), "linkstream_api_connections 2\n") })
+	testkit.Eventually(t, "both are accepted",
+		func() bool { return strings.Contains(page(s), "linkstream_api_connections 2\n") })
 	if status, body := get(t, "http://"+s.Addr()+"/none", ""); status != http.StatusTooManyRequests {
 		t.Errorf("%d %s", status, body)
 	}
@@ -232,7 +237,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	testkit.Must(t, stop())
 }
 
-// A flood of requests without a token, most of which are refused, refuses no request with one.
+// A flood of requests without a token is refused for the most part; requests with a token are answered.
 func TestTokensPassAFlood(t *testing.T) {
 	links, clicks := openStores(t)
 	defer clicks.Close()
@@ -349,7 +354,8 @@ func TestSlowClients(t *testing.T) {
 		{"that never complete a body that is too large get 413",
 			"POST /none HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n11170\r\n" +
 				strings.Repeat("x", 70_000), []int{413}, 11 * time.Second},
-		{"that send no further request are disconnected", "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{404}, 76 * time.Second},
+		{"that send no further request are disconnected", "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{404},
+			76 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -39,7 +39,9 @@ func (s *tracedStore) TokenByDigest(ctx context.Context, digest [32]byte) (schem
 	return s.Store.TokenByDigest(ctx, digest)
 }
 
-func (s *tracedStore) Links(ctx context.Context, accountID int64, filter schema.LinkFilter, page int64) ([]schema.Link, int64, error) {
+func (s *tracedStore) Links(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
+) ([]schema.Link, int64, error) {
 	s.step("links are read")
 	return s.Store.Links(ctx, accountID, filter, page)
 }

@@ -53,10 +53,12 @@ var Default = Style{SVG, 512, "M", color.NRGBA{A: 255}, color.NRGBA{255, 255, 25
 // levels are the levels of error correction, which restore up to 7, 15, 25 and 30 % of a code.
 var levels = map[string]qr.ErrorCorrectionLevel{"L": qr.L, "M": qr.M, "Q": qr.Q, "H": qr.H}
 
-// minContrast is the least difference of reflectances that ISO/IEC 15415 grades as 2, which is what printed codes should have.
+// minContrast is the least difference of reflectances that ISO/IEC 15415 grades as 2, which is what printed codes
+// should have.
 const minContrast = 0.4
 
-// Parse returns the style that a query asks for. problems names each invalid field with a sentence; nil if there is none.
+// Parse returns the style that a query asks for. problems names each invalid field with a sentence; nil if there is
+// none.
 func Parse(get func(field string) (value string, given bool)) (style Style, problems map[string]string) {
 	style, problems = Default, map[string]string{}
 	number := func(field string, into *int, least, most int) {
@@ -94,7 +96,8 @@ func Parse(get func(field string) (value string, given bool)) (style Style, prob
 	number(FieldMargin, &style.Margin, 0, MaxMargin)
 	colour(FieldForeground, &style.Foreground)
 	colour(FieldBackground, &style.Background)
-	if problems[FieldForeground]+problems[FieldBackground] == "" && luminance(style.Background)-luminance(style.Foreground) < minContrast {
+	if problems[FieldForeground]+problems[FieldBackground] == "" &&
+		luminance(style.Background)-luminance(style.Foreground) < minContrast {
 		problems[FieldForeground] = "Cameras may not read these colours: choose a darker foreground or a lighter background."
 	}
 	if len(problems) > 0 {
@@ -125,7 +128,8 @@ func (s Style) ContentType() string {
 	return "image/svg+xml"
 }
 
-// Draw returns the image of the code for a text. problem is a sentence about the size if the image would have less than a pixel per module.
+// Draw returns the image of the code for a text. problem is a sentence about the size if the image would have less than
+// a pixel per module.
 func (s Style) Draw(text string) (image []byte, problem string, err error) {
 	code, err := qr.Encode(text, levels[s.Level], qr.Auto)
 	if err != nil {
@@ -147,9 +151,10 @@ func dark(code barcode.Barcode, x, y int) bool { return code.At(x, y) == color.B
 // svg draws each run of dark modules as a rectangle of one path.
 func (s Style) svg(code barcode.Barcode, modules int) []byte {
 	all := strconv.Itoa(modules)
-	svg := fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %s %s" shape-rendering="crispEdges">`+
-		`<path fill="#%s" d="M0 0h%sv%sH0z"/><path fill="#%s" d="`, s.Size, s.Size, all, all, strings.ToLower(Hex(s.Background)), all, all,
-		strings.ToLower(Hex(s.Foreground)))
+	svg := fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %s %s" `+
+		`shape-rendering="crispEdges">`+
+		`<path fill="#%s" d="M0 0h%sv%sH0z"/><path fill="#%s" d="`, s.Size, s.Size, all, all,
+		strings.ToLower(Hex(s.Background)), all, all, strings.ToLower(Hex(s.Foreground)))
 	size := code.Bounds().Dx()
 	for y := range size {
 		for x := 0; x < size; x++ {

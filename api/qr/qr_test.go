@@ -25,7 +25,8 @@ import (
 func TestQR(t *testing.T) {
 	for _, text := range []string{"http://sho.rt/a", "https://go.example.com/aB3dE9x",
 		"https://" + strings.Repeat("long-label.", 22) + "example/" + strings.Repeat("a", 20)} {
-		for _, query := range []string{"", "level=L", "level=Q&size=300&foreground=0B3D2E&background=FFEECC", "level=H&size=2048&margin=9", "size=200&margin=4&foreground=b3261e"} {
+		for _, query := range []string{"", "level=L", "level=Q&size=300&foreground=0B3D2E&background=FFEECC",
+			"level=H&size=2048&margin=9", "size=200&margin=4&foreground=b3261e"} {
 			t.Run(fmt.Sprintf("%d letters, %s", len(text), query), func(t *testing.T) {
 				style, problems := parse(t, query)
 				testkit.Equal(t, "problems", len(problems), 0)
@@ -49,7 +50,8 @@ func TestQR(t *testing.T) {
 		}
 		style := qr.Default
 		style.Format, style.Size = qr.PNG, qr.MinSize
-		if _, problem, err := style.Draw(strings.Repeat("x", 1000)); err != nil || !strings.Contains(problem, "pixels at least") {
+		if _, problem, err := style.Draw(strings.Repeat("x", 1000)); err != nil ||
+			!strings.Contains(problem, "pixels at least") {
 			t.Errorf("a small PNG: %q, %v", problem, err)
 		}
 	})
@@ -64,9 +66,12 @@ func parse(t *testing.T, query string) (qr.Style, map[string]string) {
 
 func TestParse(t *testing.T) {
 	for query, fields := range map[string]string{
-		"": "", "format=png&size=64&level=L&margin=0": "", "foreground=ffffff&background=000000": "foreground", "foreground=777777": "",
-		"foreground=BBBBBB": "", "foreground=CCCCCC": "foreground", "background=333333": "foreground", "foreground=abc": "foreground", "background=%23fff000": "background",
-		"size=63&margin=17&level=m&format=gif": "format level margin size", "size=&margin=-1": "margin size", "size=2049": "size",
+		"": "", "format=png&size=64&level=L&margin=0": "", "foreground=ffffff&background=000000": "foreground",
+		"foreground=777777": "",
+		"foreground=BBBBBB": "", "foreground=CCCCCC": "foreground", "background=333333": "foreground",
+		"foreground=abc": "foreground", "background=%23fff000": "background",
+		"size=63&margin=17&level=m&format=gif": "format level margin size", "size=&margin=-1": "margin size",
+		"size=2049": "size",
 	} {
 		_, problems := parse(t, query)
 		testkit.Equal(t, query, strings.Join(slices.Sorted(maps.Keys(problems)), " "), fields)
@@ -124,7 +129,8 @@ func drawn(t *testing.T, svg []byte, style qr.Style) image.Image {
 	if _, err := fmt.Sscanf(doc.ViewBox, "0 0 %d", &size); err != nil || len(doc.Paths) != 2 {
 		t.Fatalf("view box %q, %d paths", doc.ViewBox, len(doc.Paths))
 	}
-	if all := fmt.Sprintf("M0 0h%dv%dH0z", size, size); !strings.EqualFold(doc.Paths[0].Fill, "#"+qr.Hex(style.Background)) || doc.Paths[0].D != all {
+	if all := fmt.Sprintf("M0 0h%dv%dH0z", size, size); !strings.EqualFold(doc.Paths[0].Fill, "#"+
+		qr.Hex(style.Background)) || doc.Paths[0].D != all {
 		t.Errorf("the ground is %+v", doc.Paths[0])
 	}
 	const scale = 8

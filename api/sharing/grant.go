@@ -14,10 +14,11 @@ import (
 // GrantAge is how long a reader who has given the password is not asked again.
 const GrantAge = 12 * time.Hour
 
-// NewGrant returns what a reader's browser shows instead of the password for GrantAge. It ends with the share: the key of its HMAC is the
-// hash of the password, so nothing is stored.
+// NewGrant returns what a reader's browser shows instead of the password for GrantAge. It ends with the share: the key
+// of its HMAC is the hash of the password, so nothing is stored.
 func NewGrant(share schema.Share) string {
-	return base64.RawURLEncoding.EncodeToString(sign(share, binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(GrantAge).Unix()))))
+	return base64.RawURLEncoding.EncodeToString(sign(share,
+		binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(GrantAge).Unix()))))
 }
 
 // Granted reports whether a reader has shown a grant for the share.

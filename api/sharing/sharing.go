@@ -1,4 +1,5 @@
-// Package sharing shares reports with people who have no account: it makes secret URLs and checks who may read their reports.
+// Package sharing shares reports with people who have no account: it makes secret URLs and checks who may read their
+// reports.
 package sharing
 
 import (
@@ -32,7 +33,8 @@ const (
 	FieldHideTargets = "hide_targets"
 )
 
-// Request describes a share to create: of the report of a link, of the links with a tag, or on a domain, or of all links of the account.
+// Request describes a share to create: of the report of a link, of the links with a tag, or on a domain, or of all
+// links of the account.
 type Request struct {
 	AccountID   int64
 	Hash, Tag   *string
@@ -65,8 +67,8 @@ func New(base schema.BaseURL, store Store, shortener *shorten.Shortener, now fun
 	return &Shares{base, store, shortener, linkpassword.NewGuard("shared report", store, shortener.Passwords(), now)}
 }
 
-// Create stores a share and returns it with its URL, which cannot be shown again. CodeInvalid names every invalid field; an account that
-// has too many shares is an error of no field.
+// Create stores a share and returns it with its URL, which cannot be shown again. CodeInvalid names every invalid
+// field; an account that has too many shares is an error of no field.
 func (s *Shares) Create(ctx context.Context, req Request) (share schema.Share, url string, err error) {
 	now := time.Now().UTC()
 	share = schema.Share{AccountID: req.AccountID, DomainID: req.DomainID, HideTargets: req.HideTargets, CreatedAt: now}
@@ -97,7 +99,8 @@ func (s *Shares) Create(ctx context.Context, req Request) (share schema.Share, u
 	share.Digest = auth.Digest(secret)
 	err = s.store.CreateShare(ctx, &share)
 	if schema.ErrorCode(err) == schema.CodeConflict {
-		return share, "", &schema.Error{Code: schema.CodeInvalid, Message: tooMany, Fields: map[string][]string{FieldHash: {tooMany}}}
+		return share, "", &schema.Error{Code: schema.CodeInvalid, Message: tooMany,
+			Fields: map[string][]string{FieldHash: {tooMany}}}
 	}
 	return share, s.base.String() + Path + secret, err
 }
@@ -105,7 +108,9 @@ func (s *Shares) Create(ctx context.Context, req Request) (share schema.Share, u
 var tooMany = fmt.Sprintf("An account has at most %d shared reports: delete one first.", schema.MaxShares)
 
 // selectLinks sets which links the report is about.
-func (s *Shares) selectLinks(ctx context.Context, share *schema.Share, req Request, problems map[string][]string) error {
+func (s *Shares) selectLinks(
+	ctx context.Context, share *schema.Share, req Request, problems map[string][]string,
+) error {
 	if req.Tag != nil {
 		if share.Tag = *req.Tag; !schema.ValidTag(share.Tag) {
 			problems[FieldTag] = []string{shorten.BadTag}
@@ -113,7 +118,8 @@ func (s *Shares) selectLinks(ctx context.Context, share *schema.Share, req Reque
 	}
 	if req.Hash != nil {
 		if req.Tag != nil {
-			problems[FieldTag] = []string{"A report is about one link, or about the links with one tag: leave out the hash or the tag."}
+			problems[FieldTag] = []string{"A report is about one link, or about the links with one tag: leave out the hash or " +
+				"the tag."}
 		}
 		link, err := s.shortener.OwnedLink(ctx, req.AccountID, *req.Hash, req.DomainID)
 		if schema.ErrorCode(err) == schema.CodeNotFound {
@@ -163,6 +169,8 @@ func (s *Shares) Open(ctx context.Context, secret string) (schema.Share, schema.
 }
 
 // Check returns whether a reader has given the right password, or how long the reader must wait.
-func (s *Shares) Check(ctx context.Context, share schema.Share, client netip.Addr, password string) (right bool, wait time.Duration, err error) {
+func (s *Shares) Check(
+	ctx context.Context, share schema.Share, client netip.Addr, password string,
+) (right bool, wait time.Duration, err error) {
 	return s.guard.Check(ctx, share.ID, client, password, func() (string, error) { return share.PasswordHash, nil })
 }

@@ -31,7 +31,8 @@ func TestGrant(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	for path, want := range map[string]string{sharing.Path + "secret": sharing.Path + "…", "/dashboard/shares": "/dashboard/shares", "/": "/"} {
+	for path, want := range map[string]string{sharing.Path + "secret": sharing.Path + "…",
+		"/dashboard/shares": "/dashboard/shares", "/": "/"} {
 		testkit.Equal(t, path, sharing.Redact(path), want)
 	}
 }
