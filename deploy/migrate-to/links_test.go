@@ -19,25 +19,31 @@ var (
 	holder = schema.Incarnation{7}
 )
 
-// fillLinks puts a row into every table of the link store, beside its account, link and webhook.
+// fillLinks puts a row into every table of the link store.
 func (e *env) fillLinks(t *testing.T, links *sqlite.Store, account schema.Account, now time.Time) {
 	t.Helper()
 	ctx, later := t.Context(), now.Add(time.Hour)
-	token := schema.Token{AccountID: account.ID, Digest: secret, Scopes: schema.ScopeWebhooks, CreatedAt: now, ExpiresAt: later}
+	token := schema.Token{AccountID: account.ID, Digest: secret, Scopes: schema.ScopeWebhooks, CreatedAt: now,
+		ExpiresAt: later}
 	testkit.Must(t, links.CreateToken(ctx, &token))
 	_, _, err := links.LeaseRequests(ctx, token.ID, now.Truncate(time.Minute), 10)
 	testkit.Must(t, err)
-	session := schema.Session{AccountID: account.ID, Digest: secret, UserAgent: "Browser", CreatedAt: now, SeenAt: now, ExpiresAt: later}
+	session := schema.Session{AccountID: account.ID, Digest: secret, UserAgent: "Browser", CreatedAt: now, SeenAt: now,
+		ExpiresAt: later}
 	testkit.Must(t, links.CreateSession(ctx, &session, account.PasswordHash))
 	_, err = links.CountAttempts(ctx, []schema.Attempts{{Key: secret, Window: now.Truncate(time.Minute), N: 1}})
 	testkit.Must(t, err)
 
-	domain := schema.Domain{AccountID: account.ID, Host: "go.example.org", Challenge: "prove", CreatedAt: now, VerifiedAt: now}
+	domain := schema.Domain{AccountID: account.ID, Host: "go.example.org", Challenge: "prove", CreatedAt: now,
+		VerifiedAt: now}
 	testkit.Must(t, links.CreateDomain(ctx, &domain))
-	testkit.Must(t, links.SetSite(ctx, domain.ID, schema.Site{RootURL: "https://example.org/"}, schema.AppLinks{Apple: `{"applinks": {}}`}))
-	call := schema.LinkBatch{AccountID: account.ID, Call: &schema.IdempotentCall{AccountID: account.ID, Key: secret, Request: secret, At: now},
+	testkit.Must(t, links.SetSite(ctx, domain.ID, schema.Site{RootURL: "https://example.org/"},
+		schema.AppLinks{Apple: `{"applinks": {}}`}))
+	call := schema.LinkBatch{AccountID: account.ID, Call: &schema.IdempotentCall{AccountID: account.ID, Key: secret,
+		Request: secret, At: now},
 		Links: []schema.Link{
-			{DomainID: domain.ID, Hash: "limited", URL: "https://example.com/ü", Tags: []string{"spring"}, Active: true, CreatedAt: now,
+			{DomainID: domain.ID, Hash: "limited", URL: "https://example.com/ü", Tags: []string{"spring"}, Active: true,
+				CreatedAt: now,
 				ExpiresAt: later, Extension: &schema.Extension{MaxClicks: 1000}},
 			{Hash: "deleted", URL: "https://example.com/", Active: true, CreatedAt: now}},
 		Answer: func([]schema.Link, []error) ([]byte, error) { return []byte("answer"), nil }}
@@ -47,16 +53,19 @@ func (e *env) fillLinks(t *testing.T, links *sqlite.Store, account schema.Accoun
 	_, err = links.TakeLease(ctx, holder, schema.LimitLease{LinkID: call.Links[0].ID, Call: 1})
 	testkit.Must(t, err)
 
-	testkit.Must(t, links.CreateUpload(ctx, schema.Upload{ID: "upload", AccountID: account.ID, FileName: "links.csv", CreatedAt: now, Status: "{}"},
+	testkit.Must(t, links.CreateUpload(ctx, schema.Upload{ID: "upload", AccountID: account.ID, FileName: "links.csv",
+		CreatedAt: now, Status: "{}"},
 		"holder", time.Hour, schema.UploadsKept{Since: now, Parts: 10}))
 	testkit.Must(t, links.AddUploadPart(ctx, "upload", 0, part))
 	testkit.Must(t, links.PutCertificateFile(ctx, "a/b", part))
-	testkit.Must(t, links.NoteCertificate(ctx, schema.CertificateState{Host: domain.Host, AttemptedAt: now, Error: "refused"}))
+	testkit.Must(t,
+		links.NoteCertificate(ctx, schema.CertificateState{Host: domain.Host, AttemptedAt: now, Error: "refused"}))
 	_, err = links.LockCertificate(ctx, domain.Host, "holder", time.Hour)
 	testkit.Must(t, err)
 
 	for i, share := range []schema.Share{
-		{LinkID: e.linkID, Hash: hash, DomainID: new(int64(0)), ExpiresAt: later, PasswordHash: "$argon2id$x", HideTargets: true},
+		{LinkID: e.linkID, Hash: hash, DomainID: new(int64(0)), ExpiresAt: later, PasswordHash: "$argon2id$x",
+			HideTargets: true},
 		{DomainID: &domain.ID, Tag: "spring"},
 	} {
 		share.AccountID, share.Digest, share.CreatedAt = account.ID, [32]byte{byte(i)}, now
@@ -64,11 +73,13 @@ func (e *env) fillLinks(t *testing.T, links *sqlite.Store, account schema.Accoun
 	}
 }
 
-// newWebhook creates a webhook that hears of everything, with one delivery that has failed.
+// newWebhook creates a webhook of all events, with one failed delivery.
 func newWebhook(t *testing.T, links *sqlite.Store, account schema.Account, now time.Time) {
 	t.Helper()
-	hook := schema.Webhook{AccountID: account.ID, URL: "https://example.net/", Active: true, Secret: "whsec_new", CreatedAt: now,
-		Events: []string{schema.EventDomainChanged, schema.EventLinkClicked, schema.EventLinkCreated, schema.EventLinkDeleted}}
+	hook := schema.Webhook{AccountID: account.ID, URL: "https://example.net/", Active: true, Secret: "whsec_new",
+		CreatedAt: now,
+		Events: []string{schema.EventDomainChanged, schema.EventLinkClicked, schema.EventLinkCreated,
+			schema.EventLinkDeleted}}
 	testkit.Must(t, links.CreateWebhook(t.Context(), &hook))
 	testkit.Must(t, links.RotateSecret(t.Context(), account.ID, hook.ID, "whsec_newer", now.Add(time.Hour)))
 	testkit.Must(t, links.TestWebhook(t.Context(), account.ID, hook.ID))
@@ -76,7 +87,8 @@ func newWebhook(t *testing.T, links *sqlite.Store, account schema.Account, now t
 	testkit.Must(t, err)
 	waiting, err := links.WaitingDeliveries(t.Context(), hook.ID, 1)
 	testkit.Must(t, err)
-	_, err = links.NoteDelivery(t.Context(), hook.ID, "holder", waiting[0], schema.DeliveryNote{Error: "The receiver answered 500."})
+	_, err = links.NoteDelivery(t.Context(), hook.ID, "holder", waiting[0],
+		schema.DeliveryNote{Error: "The receiver answered 500."})
 	testkit.Must(t, err)
 }
 
@@ -149,14 +161,15 @@ func (e *env) wantWaiting(t *testing.T, hook schema.Webhook) {
 		}
 		events = append(events, event)
 	}
-	testkit.Equal(t, "waiting", events, []string{"webhook.test", "link.created abc", "link.clicked", "domain.changed", "domain.changed",
-		"link.created limited", "link.created deleted", "link.deleted deleted"})
+	testkit.Equal(t, "waiting", events, []string{"webhook.test", "link.created abc", "link.clicked", "domain.changed",
+		"domain.changed", "link.created limited", "link.created deleted", "link.deleted deleted"})
 	testkit.Equal(t, "bytes", size, hook.Waiting)
 	testkit.Equal(t, "attempts", waiting[0].Attempts, 1)
 	testkit.Equal(t, "clicks", strings.Count(waiting[2].Data, "\n"), counted)
 }
 
-// wantHeard lets the new services tell the webhook of the clicks in the topic, and requires that it hears of each click once.
+// wantHeard lets the new services deliver the clicks in the topic to the webhook, and requires that it gets each click
+// once.
 func (e *env) wantHeard(t *testing.T, hook schema.Webhook) {
 	t.Helper()
 	at, err := e.links.HeardPosition(t.Context(), 0)

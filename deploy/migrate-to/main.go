@@ -17,16 +17,16 @@ import (
 
 const usage = `Usage: migrate-to [flags]
 
-Migrate-to moves the data of a standalone service in -data to Postgres, ClickHouse and Kafka. No click is lost or counted twice,
-and visitors are redirected all the time. It
+Migrate-to moves the data of a standalone service in -data to Postgres, ClickHouse and Kafka. No click is lost or
+counted twice, and visitors are redirected all the time. It
 
   1. ends the counting in the old data and copies what was counted to ClickHouse,
   2. ends all changes of links and accounts there, for good, and copies them to Postgres,
   3. waits until the service is stopped, and sends the clicks that it has recorded and not counted to Kafka.
 
-Start edge, ingest and api on the new engines, and send clients and visitors to them as soon as it says that the links are copied.
-Then stop the old service: until then the clicks of its visitors wait in its spool. migrate-to sends them and ends with code 0. Give
-the new edge a spool of its own.
+Start edge, ingest and api on the new engines, and send clients and visitors to them as soon as it says that the links
+are copied. Then stop the old service: until then the clicks of its visitors wait in its spool. migrate-to sends them and
+ends with code 0. Give the new edge a spool of its own.
 
 It may be stopped or killed at any time. Start it again with the same flags until it ends with code 0.
 `
@@ -55,7 +55,8 @@ const openTimeout = time.Minute
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg, logs := settings{}, service.LogConfig{}
 	database, counts, topics := postgres.DefaultConfig(), clickhouse.DefaultConfig(), stream.DefaultConfig()
-	if command, err := service.ParseArgs("migrate-to", usage, args, stderr, &cfg, &database, &counts, &topics, &logs); err != nil {
+	if command, err := service.ParseArgs("migrate-to", usage, args, stderr, &cfg, &database, &counts, &topics,
+		&logs); err != nil {
 		return err
 	} else if len(command) > 0 {
 		return errors.New("it takes flags only, see -h")

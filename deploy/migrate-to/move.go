@@ -25,15 +25,18 @@ import (
 // look is the time between two looks whether the service runs.
 const look = 200 * time.Millisecond
 
-// move moves the data of a service. Each of its steps may be repeated, and each begins only when the one before is durable:
+// move moves the data of a service. Each of its steps may be repeated, and each begins only when the one before is
+// durable:
 //
-//  1. The click store is frozen: a transaction that counts is either before, and as a whole in the copy, or is refused, and its clicks
-//     stay in the spool. The counts do not change any more, so the copy is the same whenever it is made.
-//  2. The copy is put in place in one step, together with the marks of all lanes: from now on workers drop what was counted before.
+//  1. The click store is frozen: a transaction that counts is either before, and as a whole in the copy, or is refused,
+//     and its clicks stay in the spool. The counts do not change any more, so the copy is the same whenever it is made.
+//  2. The copy is put in place in one step, together with the marks of all lanes: from now on workers drop what was
+//     counted before.
 //  3. The link store is frozen and copied in one transaction.
-//  4. When the service has stopped, its spool is sent to Kafka as an edge sends it: each lane in its order, to one partition, from the
-//     last click that was released. Clicks are released only after the commit that counts them, so nothing is missing between the marks and the
-//     spool, and the marks drop what is in both. A move that is killed sends again from there.
+//  4. When the service has stopped, its spool is sent to Kafka as an edge sends it: each lane in its order, to one
+//     partition, from the last click that was released. Clicks are released only after the commit that counts them, so
+//     nothing is missing between the marks and the spool, and the marks drop what is in both. A move that is killed
+//     sends again from there.
 type move struct {
 	from   embedded.Dir
 	links  *postgres.Store
@@ -101,7 +104,8 @@ func (m *move) moveLinks(ctx context.Context, id schema.MoveID) error {
 		return sqlite.ExportLinks(ctx, m.from.Links(), each)
 	})
 	if err == nil {
-		m.say("all links and accounts are in Postgres, after %v: send clients and visitors to the new services, then stop the old one",
+		m.say("all links and accounts are in Postgres, after %v: send clients and visitors to the new services, then stop "+
+			"the old one",
 			time.Since(began).Round(time.Millisecond))
 	}
 	return err

@@ -97,7 +97,8 @@ func newEnv(t *testing.T) *env {
 	clicks, err := clickhousetest.Open(t.Context(), clickhouse.Config{DSN: engines.ClickHouse(t)})
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, clicks) })
-	e.move = move{from: embedded.Dir(t.TempDir()), links: links, clicks: clicks, topic: &e.topic, out: &e.out, log: slog.New(slog.DiscardHandler)}
+	e.move = move{from: embedded.Dir(t.TempDir()), links: links, clicks: clicks, topic: &e.topic, out: &e.out,
+		log: slog.New(slog.DiscardHandler)}
 	e.fill(t)
 	return e
 }
@@ -292,7 +293,8 @@ func TestMove(t *testing.T) {
 	})
 	t.Run("does not send the spool before the links are there", func(t *testing.T) {
 		e := newEnv(t)
-		testkit.Must(t, e.links.CreateAccount(t.Context(), &schema.Account{Email: "other@example.com", CreatedAt: time.Now()}))
+		testkit.Must(t,
+			e.links.CreateAccount(t.Context(), &schema.Account{Email: "other@example.com", CreatedAt: time.Now()}))
 		testkit.WantCode(t, e.run(t.Context()), schema.CodeConflict)
 		e.topic.want(t, 0)
 	})

@@ -29,8 +29,8 @@ const (
 	waitingEvery = time.Minute // between two logs of what is not ready
 )
 
-// App is the stores and the three services in one process. There is no broker: the edge's shipper sends clicks to a writer that counts
-// them, and the edge reads changes of links from the outbox of the link store.
+// App is the stores and the three services in one process. There is no broker: the edge's shipper sends clicks to a
+// writer that counts them, and the edge reads changes of links from the outbox of the link store.
 type App struct {
 	cfg     Config
 	out     io.Writer
@@ -86,7 +86,9 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	return a.createServices(ctx, links, clicks, log)
 }
 
-func (a *App) createServices(ctx context.Context, links *sqlite.Store, clicks *sqlite.ClickStore, log *slog.Logger) (err error) {
+func (a *App) createServices(
+	ctx context.Context, links *sqlite.Store, clicks *sqlite.ClickStore, log *slog.Logger,
+) (err error) {
 	if a.ingest, err = ingestservice.NewLocal(a.cfg.Ingest, clicks, links, log.With("service", "ingest")); err != nil {
 		return err
 	}
@@ -108,7 +110,8 @@ func (a *App) createServices(ctx context.Context, links *sqlite.Store, clicks *s
 	drop := dropper{a.edge, log}
 	a.relay = invalidation.NewRelay(links, drop.publish, log)
 	published := invalidation.Wrap(links, drop.changed)
-	if a.api, err = apiservice.New(a.cfg.API, published, clicks, clickLog{a.edge}, log.With("service", "api")); err != nil {
+	if a.api, err = apiservice.New(a.cfg.API, published, clicks, clickLog{a.edge},
+		log.With("service", "api")); err != nil {
 		return err
 	}
 	if a.firstAccount, err = a.cfg.FirstAccount.CreateAndTell(ctx, links, a.api.URL()); err != nil {
@@ -124,7 +127,9 @@ func (a *App) createServices(ctx context.Context, links *sqlite.Store, clicks *s
 type clickLog struct{ edge *edgeservice.Service }
 
 // Lag implements clickreport.ClickLog.
-func (l clickLog) Lag(context.Context, func(context.Context, int) (int64, error)) (clicks int64, oldest time.Time, err error) {
+func (l clickLog) Lag(
+	context.Context, func(context.Context, int) (int64, error),
+) (clicks int64, oldest time.Time, err error) {
 	waiting, oldest := l.edge.Waiting()
 	if waiting > 0 && oldest.IsZero() { // recorded a moment ago
 		oldest = time.Now()
@@ -145,7 +150,7 @@ func (a *App) closeEngines() error {
 	return errors.Join(errs...)
 }
 
-// abort releases what a failed start has opened. A service releases its own when its Run ends.
+// abort closes everything that a failed start has opened. A service closes its own parts when its Run ends.
 func (a *App) abort(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
@@ -166,10 +171,10 @@ func (a *App) abort(ctx context.Context) error {
 
 // Run serves until ctx is done or a service fails. Then it stops in the order that loses nothing:
 //
-//  1. The edge and the API answer the requests under way, and the edge's clicks are counted. Clicks for which there is no time wait in
-//     the spool.
+//  1. The edge and the API answer the requests under way, and the edge's clicks are counted. Clicks for which there is
+//     no time wait in the spool.
 //  2. The traces are sent, and the operators' endpoints stop. Until now they have shown a slow shutdown.
-//  3. The stores are closed, and at last the lock on the data is released.
+//  3. The stores are closed. The lock on the data is released last.
 func (a *App) Run(ctx context.Context) error {
 	background := a.tracer.Context(context.WithoutCancel(ctx))
 	stopCounting := service.RunInBackground(background, a.ingest.Run)
@@ -189,8 +194,8 @@ func (a *App) Run(ctx context.Context) error {
 	return errors.Join(err, a.closeEngines())
 }
 
-// counting is the readiness of ingest. When the data has moved to other engines, nothing is counted here any more, but visitors are
-// redirected.
+// counting is the readiness of ingest. When the data has moved to other engines, nothing is counted here any more, but
+// visitors are redirected.
 func (a *App) counting(ctx context.Context) error {
 	err := a.ingest.Ready(ctx)
 	if errors.Is(err, schema.ErrMoved) {
@@ -199,9 +204,10 @@ func (a *App) counting(ctx context.Context) error {
 	return err
 }
 
-// printWhenReady waits until all services are ready, returns the memory that only the start has used, and prints the addresses. It
-// waits as long as ctx allows and logs what is missing, because a service that is not ready still does what it can: links are
-// redirected, for example, while clicks cannot be counted. The secrets of the first account come last, in any case.
+// printWhenReady waits until all services are ready, returns the memory that only the start has used, and prints the
+// addresses. It waits as long as ctx allows and logs what is missing, because a service that is not ready still does
+// what it can: links are redirected, for example, while clicks cannot be counted. The secrets of the first account come
+// last, in any case.
 func (a *App) printWhenReady(ctx context.Context) {
 	defer func() { fmt.Fprint(a.out, a.firstAccount) }()
 	logAt := time.Now().Add(waitingEvery)
@@ -221,7 +227,8 @@ func (a *App) printWhenReady(ctx context.Context) {
 		}
 	}
 	debug.FreeOSMemory()
-	fmt.Fprintf(a.out, addresses, a.cfg.EdgeURL, a.api.URL().String()+dashboard.Root, a.api.URL(), a.ops.Addr(), a.cfg.Data)
+	fmt.Fprintf(a.out, addresses, a.cfg.EdgeURL, a.api.URL().String()+dashboard.Root, a.api.URL(), a.ops.Addr(),
+		a.cfg.Data)
 }
 
 const addresses = `linkstream is ready

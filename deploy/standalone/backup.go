@@ -21,8 +21,9 @@ import (
 	"linkstream/schema/sqlite"
 )
 
-const backupUsage = `  backup DIR                 copy all data to DIR, which must be new or empty, while the service runs or not
-  restore DIR                put the data of a backup back; the service must not run. --replace: keep what is there aside
+const backupUsage = `  backup DIR                 copy all data to DIR, which must be new or empty; the service may run
+  restore DIR                put the data of a backup back; the service must not run
+                             --replace: keep the data that is there aside
 `
 
 // BackupConfig holds the options of the commands backup and restore.
@@ -32,7 +33,8 @@ type BackupConfig struct {
 
 // RegisterFlags binds the options to flags.
 func (c *BackupConfig) RegisterFlags(fs *flag.FlagSet) {
-	fs.BoolVar(&c.Replace, "replace", c.Replace, "restore: move the data that is there to replaced-TIME in the data directory")
+	fs.BoolVar(&c.Replace, "replace", c.Replace, "restore: move the data that is there to replaced-TIME in the data "+
+		"directory")
 }
 
 // Validate always succeeds.
@@ -44,7 +46,9 @@ func isBackupCommand(command []string) bool {
 }
 
 // runBackupCommand runs the command backup or restore and prints what it did.
-func runBackupCommand(ctx context.Context, cfg Config, options BackupConfig, command []string, out io.Writer, log *slog.Logger) error {
+func runBackupCommand(
+	ctx context.Context, cfg Config, options BackupConfig, command []string, out io.Writer, log *slog.Logger,
+) error {
 	if len(command) != 2 {
 		return fmt.Errorf("usage: %s DIR", command[0])
 	}
@@ -97,23 +101,25 @@ func runBackup(ctx context.Context, cfg Config, dir string, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "backup of %s in %s: %d links, %d counted clicks and what waits to be counted, %d files, %d bytes\n",
+	_, err = fmt.Fprintf(out, "backup of %s in %s: %d links, %d counted clicks and what waits to be counted, %d files, "+
+		"%d bytes\n",
 		m.Begun.Format(time.RFC3339), dir, m.Links, m.Clicks, len(m.Files), m.TotalSize())
 	return err
 }
 
-// backup copies the data directory to dir. The service may run meanwhile, or start, or end. If before is not nil, backup calls
-// it with the name of each part before it copies the part.
+// backup copies the data directory to dir. The service may run during the copy, or start, or end. If before is not nil,
+// backup calls it with the name of each part before it copies the part.
 //
 // The order of the copies makes sure that each click is in one of them, and that they fit each other:
 //
-//  1. The spool. A click that is not in it any more is in the click store: the spool releases clicks that are counted, on the disk.
-//  2. The click store, later. So it has every click that the copy of the spool does not have because it was released. Clicks that are
-//     in both are counted once: the lane's mark, copied in the same snapshot as the counts, is at or above their numbers. A click that
-//     was recorded after its lane was copied is in the click store, or it belongs to what comes after the backup: the next
-//     process begins lanes of its own, so no number is used twice.
-//  3. The link store: each click in the other copies is on a link in this one. Otherwise new links would get the numbers of links
-//     that have clicks already.
+//  1. The spool. A click that is not in it any more is in the click store: the spool releases clicks that are counted,
+//     on the disk.
+//  2. The click store, later. So it has every click that the copy of the spool does not have because it was released.
+//     Clicks that are in both are counted once: the lane's mark, copied in the same snapshot as the counts, is at or
+//     above their numbers. A click that was recorded after its lane was copied is in the click store, or it belongs to
+//     what comes after the backup: the next process begins lanes of its own, so no number is used twice.
+//  3. The link store: each click in the other copies is on a link in this one. Otherwise new links would get the
+//     numbers of links that have clicks already.
 func (c *Config) backup(ctx context.Context, dir string, before func(part string)) (*backup.Manifest, error) {
 	if err := c.target().Check(); err != nil {
 		return nil, err
@@ -158,7 +164,9 @@ func measure(ctx context.Context, links, clicks string, m *backup.Manifest) erro
 	return err
 }
 
-func runRestore(ctx context.Context, cfg Config, options BackupConfig, dir string, out io.Writer, log *slog.Logger) (err error) {
+func runRestore(
+	ctx context.Context, cfg Config, options BackupConfig, dir string, out io.Writer, log *slog.Logger,
+) (err error) {
 	for _, path := range []string{cfg.dir().Lock(), cfg.dir().BackupLock()} {
 		lock, err := filelock.TryAcquire(path)
 		if err != nil {
@@ -182,7 +190,8 @@ func runRestore(ctx context.Context, cfg Config, options BackupConfig, dir strin
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "restored the backup of %s: %d links, %d counted clicks; the next start counts what waited to be counted\n",
+	fmt.Fprintf(out, "restored the backup of %s: %d links, %d counted clicks; the next start counts what waited to be "+
+		"counted\n",
 		m.Begun.Format(time.RFC3339), m.Links, m.Clicks)
 	fmt.Fprintf(out, "lost: links and clicks after %s\n", m.Ended.Format(time.RFC3339))
 	if replaced == "" {

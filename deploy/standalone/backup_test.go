@@ -114,7 +114,7 @@ func (a *testApp) counted(t *testing.T) int64 {
 	return size.Clicks
 }
 
-// awaitCounted waits until so many clicks are counted.
+// awaitCounted waits until all clicks are counted.
 func (a *testApp) awaitCounted(t *testing.T, clicks int64) {
 	t.Helper()
 	testkit.Succeeds(t, func() error {
@@ -125,8 +125,8 @@ func (a *testApp) awaitCounted(t *testing.T, clicks int64) {
 	})
 }
 
-// TestBackupWhileClicksMove makes backups while clicks are counted, and leave the spool, between the copies. Each backup has each
-// click once.
+// TestBackupWhileClicksMove makes backups while clicks are counted, and leave the spool, between the copies. Each
+// backup has each click once.
 func TestBackupWhileClicksMove(t *testing.T) {
 	t.Parallel()
 	a := startApp(t, filepath.Join(t.TempDir(), "data"))
@@ -149,7 +149,7 @@ func TestBackupWhileClicksMove(t *testing.T) {
 	}
 }
 
-// wantRestored requires that a backup, once restored, has so many clicks, and counts on.
+// wantRestored requires that a restored backup has as many clicks as given, and continues to count.
 func wantRestored(t *testing.T, dir string, clicks int64) {
 	t.Helper()
 	data := t.TempDir()
@@ -178,7 +178,8 @@ func TestDataDirectory(t *testing.T) {
 	_, err := command(t, "-data", a.cfg.Data, "account", "add", "b@example.com")
 	testkit.Must(t, err)
 	copied := []string{embedded.LinksName, embedded.ClicksName, embedded.SpoolName}
-	left := []string{embedded.LockName, embedded.BackupLockName, embedded.LinksName + ".lock", embedded.ClicksName + ".lock"}
+	left := []string{embedded.LockName, embedded.BackupLockName, embedded.LinksName + ".lock", embedded.ClicksName +
+		".lock"}
 	for _, name := range names(t, a.cfg.Data) {
 		database := strings.TrimSuffix(strings.TrimSuffix(name, "-wal"), "-shm")
 		if !slices.Contains(slices.Concat(copied, left), database) {
@@ -194,7 +195,8 @@ func TestDataDirectory(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", m.Links, 2)
 	slices.Sort(copied)
-	testkit.Equal(t, "copied", slices.DeleteFunc(names(t, dir), func(s string) bool { return s == backup.ManifestName }), copied)
+	testkit.Equal(t, "copied", slices.DeleteFunc(names(t, dir), func(s string) bool { return s == backup.ManifestName }),
+		copied)
 }
 
 func names(t *testing.T, dir string) (names []string) {
@@ -239,8 +241,10 @@ func TestBackupCommands(t *testing.T) {
 		wantFailure(t, "has a backup already", "-data", data, "backup", dir)
 		wantFailure(t, "in each other", "-data", data, "backup", filepath.Join(data, "spool", "backup"))
 		wantFailure(t, "in each other", "-data", data, "restore", root)
-		wantFailure(t, "is not the data directory of a service", "-data", filepath.Join(root, "none"), "backup", filepath.Join(root, "x"))
-		wantFailure(t, "it is no backup, or one that was interrupted", "-data", filepath.Join(root, "none"), "restore", t.TempDir())
+		wantFailure(t, "is not the data directory of a service", "-data", filepath.Join(root, "none"), "backup",
+			filepath.Join(root, "x"))
+		wantFailure(t, "it is no backup, or one that was interrupted", "-data", filepath.Join(root, "none"), "restore",
+			t.TempDir())
 	})
 	t.Run("restore refuses a running service, and data", func(t *testing.T) {
 		wantFailure(t, "in use by another process", "-data", data, "--replace", "restore", dir)
@@ -254,7 +258,8 @@ func TestBackupCommands(t *testing.T) {
 		later.stop()
 		out, err := command(t, "-data", data, "restore", "--replace", dir)
 		testkit.Must(t, err)
-		for _, text := range []string{"1 links, 5 counted clicks;", "lost: links and clicks after ", "with 1 links, 9 counted clicks"} {
+		for _, text := range []string{"1 links, 5 counted clicks;", "lost: links and clicks after ",
+			"with 1 links, 9 counted clicks"} {
 			if !strings.Contains(out, text) {
 				t.Errorf("restore prints %q without %q", out, text)
 			}

@@ -13,7 +13,8 @@ import (
 // dropTimeout bounds how long the answer to a change waits until the edge has dropped what it had cached.
 const dropTimeout = time.Second
 
-// changes stands for the topic of changes. The edge keeps nothing over a restart and reads the outbox of the link store by itself.
+// changes stands for the topic of changes. The edge keeps nothing over a restart and reads the outbox of the link store
+// by itself.
 type changes struct{}
 
 // FollowChanges says that nothing was missed since the start.
@@ -28,7 +29,8 @@ type dropper struct {
 	log  *slog.Logger
 }
 
-// changed is called before a change of the API is answered. If it fails, the edge reads the change from the outbox a moment later.
+// changed is called before a change of the API is answered. If it fails, the edge reads the change from the outbox a
+// moment later.
 func (d dropper) changed() {
 	ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
 	defer cancel()

@@ -77,7 +77,8 @@ func (c *Config) Validate() error {
 	c.Edge.Redirect.PublicHealth, c.API.PublicHealth = c.Ops.Public, c.Ops.Public
 	c.Edge.Spool.Dir = c.dir().Spool()
 	c.Edge.Snapshot = false // what was cached may have changed, and the store is as near
-	return errors.Join(append(errs, c.Ops.Validate(), c.Traces.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
+	return errors.Join(append(errs, c.Ops.Validate(), c.Traces.Validate(), c.Edge.Validate(), c.API.Validate(),
+		c.Ingest.Validate())...)
 }
 
 // dir returns the data directory.

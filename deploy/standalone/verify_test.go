@@ -20,7 +20,8 @@ func TestCommandsThatReadChangeNothing(t *testing.T) {
 		db, err := sql.Open("sqlite", path)
 		testkit.Must(t, err)
 		_, err = db.ExecContext(t.Context(), `
-			CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TIMESTAMP DEFAULT (datetime('now')));
+			CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER,
+				is_applied INTEGER, tstamp TIMESTAMP DEFAULT (datetime('now')));
 			INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1)`)
 		testkit.Must(t, err)
 		testkit.Must(t, db.Close())
@@ -34,7 +35,8 @@ func TestCommandsThatReadChangeNothing(t *testing.T) {
 		return files
 	}
 	was := read()
-	for _, args := range [][]string{{"verify"}, {"export", "you@example.com"}, {"import", "you@example.com", "/dev/null", "-dry-run"}} {
+	for _, args := range [][]string{{"verify"}, {"export", "you@example.com"},
+		{"import", "you@example.com", "/dev/null", "-dry-run"}} {
 		t.Run(args[0], func(t *testing.T) {
 			_, err := command(t, append([]string{"-data", data}, args...)...)
 			if err == nil || !strings.Contains(err.Error(), "made by an older linkstream") {

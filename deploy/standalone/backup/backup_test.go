@@ -24,8 +24,9 @@ import (
 type tree map[string]string
 
 var (
-	backedUp = tree{"links.db": "new links", "spool/a/1": strings.Repeat("click", 5000), "spool/a/2": "", "broker/x/y/z": "log"}
-	oldData  = tree{"links.db": "old links", "links.db-wal": "old log", "spool/b/1": "old click", "lock": ""}
+	backedUp = tree{"links.db": "new links", "spool/a/1": strings.Repeat("click", 5000), "spool/a/2": "",
+		"broker/x/y/z": "log"}
+	oldData = tree{"links.db": "old links", "links.db-wal": "old log", "spool/b/1": "old click", "lock": ""}
 )
 
 // write creates the files in dir.
@@ -96,7 +97,8 @@ func TestCreate(t *testing.T) {
 		testkit.Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			testkit.Must(t, err)
 			info, err := d.Info()
-			if want := fs.FileMode(0o600); err == nil && !d.IsDir() && info.Mode() != want || d.IsDir() && info.Mode().Perm() != 0o700 {
+			if want := fs.FileMode(0o600); err == nil && !d.IsDir() && info.Mode() != want || d.IsDir() &&
+				info.Mode().Perm() != 0o700 {
 				t.Errorf("%s has mode %v", path, info.Mode())
 			}
 			return err
@@ -257,8 +259,8 @@ func runChild(t *testing.T, env ...string) (output string, killed bool, err erro
 	return string(out), cmd.ProcessState != nil && cmd.ProcessState.ExitCode() < 0, err
 }
 
-// TestKilledRestore kills a restore at each of its steps. The data is either what it was, or, when the next process has
-// completed the restore, that of the backup. That process is killed at each of its steps, too.
+// TestKilledRestore kills a restore at each of its steps. The data is either unchanged, or, after the next process has
+// completed the restore, the backup's. That process is killed at each of its steps, too.
 func TestKilledRestore(t *testing.T) {
 	t.Parallel()
 	dir := newBackup(t)
@@ -305,7 +307,8 @@ func TestRestoreAfterKilledRestore(t *testing.T) {
 	_, err := create(t.Context(), other, tree{"links.db": "others"})
 	testkit.Must(t, err)
 	for step := 1; target.Check() == nil; step++ {
-		_, _, err := runChild(t, childEnv+"=restore", dirEnv+"="+dir, targetEnv+"="+target.Dir, fmt.Sprintf("%s=%d", killEnv, step))
+		_, _, err := runChild(t, childEnv+"=restore", dirEnv+"="+dir, targetEnv+"="+target.Dir,
+			fmt.Sprintf("%s=%d", killEnv, step))
 		if err == nil {
 			t.Fatal("no restore was interrupted")
 		}

@@ -46,7 +46,7 @@ type File struct {
 	SHA256 string `json:"sha256"` // hexadecimal
 }
 
-// sealed is the content of the manifest's file. The checksum is that of the manifest as compact JSON.
+// sealed is the content of the manifest's file. The checksum covers the manifest as compact JSON.
 type sealed struct {
 	Manifest json.RawMessage `json:"manifest"`
 	SHA256   string          `json:"sha256"`
@@ -84,7 +84,8 @@ func ParseManifest(content []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("the manifest is damaged: %w", err)
 	}
 	if m.Format < 1 || m.Format > Format {
-		return nil, fmt.Errorf("the backup has format %d, this program reads formats up to %d: use the release that made it, %s",
+		return nil, fmt.Errorf("the backup has format %d, this program reads formats up to %d: use the release that made "+
+			"it, %s",
 			m.Format, Format, m.Program)
 	}
 	seen := make(map[string]bool)
@@ -141,7 +142,8 @@ func ReadManifest(dir string) (*Manifest, error) {
 	return m, nil
 }
 
-// Verify reads the backup in dir and returns its manifest, and an error that names each file that is not as it was written.
+// Verify reads the backup in dir and returns its manifest, and an error that names each file that is not as it was
+// written.
 func Verify(dir string) (*Manifest, error) {
 	m, err := ReadManifest(dir)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 )
 
 func example() *backup.Manifest {
-	return &backup.Manifest{Format: backup.Format, Program: "v1", Begun: time.Unix(1, 0).UTC(), Ended: time.Unix(2, 0).UTC(),
+	return &backup.Manifest{Format: backup.Format, Program: "v1", Begun: time.Unix(1, 0).UTC(),
+		Ended: time.Unix(2, 0).UTC(),
 		Links: 3, Clicks: 4, Files: []backup.File{{Name: "a/b.db", Size: 5, SHA256: strings.Repeat("0", 64)}}}
 }
 

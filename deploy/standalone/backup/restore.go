@@ -45,10 +45,10 @@ func (t *Target) step() {
 
 func (t *Target) path(name string) string { return filepath.Join(t.Dir, name) }
 
-// Restore replaces the data by that of the backup in dir, which it verifies first. It fails with ErrNotEmpty if there is data,
-// unless replace is set: then the data moves to the folder that Restore returns, within the data directory. If Restore fails
-// or is killed before the last file is copied, the data is what it was; afterwards Finish completes it. Nobody may use the data
-// meanwhile.
+// Restore replaces the data by the backup in dir, which it verifies first. It fails with ErrNotEmpty if there is data,
+// unless replace is set: then the data moves to the folder that Restore returns, within the data directory. If Restore
+// fails or is killed before the last file is copied, the data is unchanged; afterwards Finish completes it. Nobody may
+// use the data during a restore.
 func (t *Target) Restore(ctx context.Context, dir string, replace bool) (m *Manifest, replaced string, err error) {
 	if err := t.Finish(); err != nil {
 		return nil, "", err
@@ -118,7 +118,7 @@ func (f *File) copyFile(from, to string) error {
 }
 
 // Finish completes a restore that was interrupted after the last file was copied, or removes what one has left that was
-// interrupted before. Nobody may use the data meanwhile.
+// interrupted before. Nobody may use the data while Finish runs.
 func (t *Target) Finish() error {
 	if err := t.finish(); err != nil {
 		return fmt.Errorf("complete the restore into %q: %w", t.Dir, err)

@@ -14,15 +14,15 @@ import (
 	"slices"
 )
 
-// Modes of what a backup and a restore create, whatever the umask: backups hold secrets.
+// Modes of files and directories of backups and restores, whatever the umask: backups hold secrets.
 const (
 	dirMode  = 0o700
 	fileMode = 0o600
 )
 
-// Create makes dir, which must not exist or be empty, a backup: fill writes its files and describes them. If Create fails, it
-// removes what is in dir; if the process is killed, what it has written stays, without a manifest. It returns the manifest,
-// to which it has added the files.
+// Create makes dir, which must not exist or be empty, a backup: fill writes its files and describes them. If Create
+// fails, it removes what is in dir; if the process is killed, what it has written stays, without a manifest. It returns
+// the manifest, to which it has added the files.
 func Create(ctx context.Context, dir string, fill func(dir string) (*Manifest, error)) (m *Manifest, err error) {
 	existed, err := makeEmpty(dir)
 	if err != nil {
