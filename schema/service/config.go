@@ -4,9 +4,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
-
-	"github.com/peterbourgon/ff/v3"
 
 	"linkstream/schema"
 )
@@ -20,10 +19,12 @@ type Section interface {
 }
 
 // Parse sets sections from args and the environment and returns the positional arguments. Flags may precede and follow
-// those, until "--". A flag takes precedence over the environment: LINKSTREAM_LOG_LEVEL sets -log.level. The error names
-// all invalid settings, not only the first one; it is flag.ErrHelp for -h.
+// the positional arguments, until "--". A flag takes precedence over its environment variable: LINKSTREAM_LOG_LEVEL sets
+// -log.level. An empty variable counts as not set. The error names all invalid settings, not only the first one; it is
+// flag.ErrHelp for -h.
 //
-// A schema.Secret may also be in a file: -postgres.dsn-file (or LINKSTREAM_POSTGRES_DSN_FILE) names the file of -postgres.dsn.
+// A schema.Secret may also be in a file: -postgres.dsn-file (or LINKSTREAM_POSTGRES_DSN_FILE) names the file of
+// -postgres.dsn.
 func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []string, err error) {
 	for _, s := range sections {
 		s.RegisterFlags(fs)
@@ -47,10 +48,11 @@ func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []s
 	}
 	inArgs := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { inArgs[f.Name] = true })
-	// ff reads the environment for flags that are not in args.
-	if err := ff.Parse(fs, nil, ff.WithEnvVarPrefix("LINKSTREAM")); err != nil {
-		return nil, err
-	}
+	fs.VisitAll(func(f *flag.Flag) {
+		if value := os.Getenv(variable(f.Name)); value != "" && !inArgs[f.Name] {
+			_ = fs.Set(f.Name, value) // collector.Set never fails
+		}
+	})
 	fs.Visit(func(f *flag.Flag) { invalid = append(invalid, checkAddressFlag(f.Name)) })
 	for _, f := range files {
 		invalid = append(invalid, f.load(fs, inArgs))
