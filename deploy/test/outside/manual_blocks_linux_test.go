@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	notRun = 15 // blocks of commands that cannot be run here
+	notRun = 16 // blocks of commands that cannot be run here
 )
 
 // pages are those of the manual, in order.
