@@ -35,13 +35,16 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/groupcommit"
+	"linkstream/schema/linkstore"
+	driver "linkstream/schema/linkstore/postgres"
 	"linkstream/schema/span"
 )
 
 // Store is a schema.Database. Its methods may be called concurrently.
 type Store struct {
-	pool      *pgxpool.Pool
-	creations *groupcommit.Group[creation]
+	*linkstore.Store // what is there already
+	pool             *pgxpool.Pool
+	creations        *groupcommit.Group[creation]
 }
 
 var _ schema.Database = (*Store)(nil)
@@ -60,7 +63,7 @@ func New(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, wrap(err, "open database")
 	}
-	s := &Store{pool: pool}
+	s := &Store{Store: linkstore.New(driver.NewDB(pool)), pool: pool}
 	s.creations = groupcommit.New(creationLimits, s.createBatch)
 	return s, nil
 }

@@ -62,13 +62,6 @@ func TestQueryPlans(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the attempts statement reads 18 of many old rows, and finds the new ones by their key", func(t *testing.T) {
-		plan := explain(t, raw, "attempts", postgres.Queries["attempts"])
-		few := regexp.MustCompile(`Index Scan using attempts_pkey .*actual rows=18 .*\n\s*Index Cond: \(begins_at < `)
-		if !few.MatchString(plan) || !strings.Contains(plan, "Conflict Arbiter Indexes: attempts_pkey") {
-			t.Fatalf("attempts are not found by their key:\n%s", plan)
-		}
-	})
 	t.Run("deliveries are found beside many that wait", func(t *testing.T) {
 		for name, index := range map[string]string{"deliveries": "shown", "delivery to send again": "finished", "old deliveries": "finished"} {
 			if plan := explain(t, raw, name, postgres.Queries[name]); !strings.Contains(plan, "deliveries_"+index) {

@@ -50,17 +50,16 @@ var (
 	LinkQueries = map[string]string{
 		"links by hash": linksByHash, "destinations": destinations, "owned links": ownedByHash, "page of links": linkPage, "gaps of links": linkGaps, "link by ID": linkByID,
 		"changed link": updateLink, "unchanged link": linkUnchanged, "link password": linkPassword, "deleted link": deleteLink, "deleted links": countDeleted,
-		"rest of a link": clearDeleted, "link made anew": linkRemade, "token": tokenByDigest,
-		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,
+		"rest of a link": clearDeleted, "link made anew": linkRemade,
+		"domain": domainByID, "domains of a host": domainsByHost,
 		"verified domain": verifiedDomain, "verified domains": verifiedDomains, "verified hosts": verifiedHosts,
 		"certificate file": certificateFile, "certificate files": certificateFiles,
 		"deleted certificate files": deleteCertificateFiles, "certificate unlock": unlockCertificate,
 		"certificate state": certificateState, "domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "link on a domain": linkOnDomain,
 		"new link": createLink, "account by ID": accountByID,
 		"recorded call": recordedCall, "forgotten call": forgetCall, "forgotten calls": forgetOldCalls, "new call": recordCall, "count of links": countLink, "links by ID": linksByID, "counts of tags": tagCounts, "tagged links": taggedLinks,
-		"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
-		"old attempts": deleteAttempts,
-		"deliveries":   deliveries, "delivery to send again": resendDelivery, "old deliveries": forgetDeliveries,
+		"session": sessionByDigest, "sessions": sessionsOfAccount,
+		"deliveries": deliveries, "delivery to send again": resendDelivery, "old deliveries": forgetDeliveries,
 	}
 	ClickQueries = map[string]string{
 		"position": position, "last seq": lastSeq, "mark": markOfLane, "gaps": laneGaps, "counts": clickCounts,

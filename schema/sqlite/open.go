@@ -13,12 +13,15 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/groupcommit"
+	"linkstream/schema/linkstore"
+	driver "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/namebound"
 )
 
 // Store is a schema.Database in a file. Its methods may be called concurrently.
 type Store struct {
-	db *database
+	*linkstore.Store // what is there already
+	db               *database
 	// The statements that creating links takes, prepared once.
 	createLink, countLink *sql.Stmt
 	creations             *groupcommit.Group[schema.Link]
@@ -43,7 +46,7 @@ func openStore(ctx context.Context, path string, open opener) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db}
+	s := &Store{Store: linkstore.New(driver.NewDB(db.write, db.read)), db: db}
 	s.creations = groupcommit.New(creationLimits, s.createBatch)
 	for text, prepared := range map[string]**sql.Stmt{createLink: &s.createLink, countLink: &s.countLink} {
 		if *prepared, err = db.write.PrepareContext(ctx, text); err != nil {

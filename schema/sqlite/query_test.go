@@ -38,12 +38,6 @@ func TestQueryPlans(t *testing.T) {
 			})
 		}
 	}
-	t.Run("old attempts are a range of the key", func(t *testing.T) {
-		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["old attempts"])
-		if !slices.Contains(plan, "SEARCH attempts USING PRIMARY KEY (begins_at<?)") {
-			t.Fatalf("they are not a range of the key: %q", plan)
-		}
-	})
 	t.Run("deliveries are found beside many that wait", func(t *testing.T) {
 		for name, index := range map[string]string{"deliveries": "shown", "delivery to send again": "finished", "old deliveries": "finished"} {
 			plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries[name])

@@ -1,0 +1,217 @@
+package linkstore
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"linkstream/schema"
+)
+
+// DB is an engine. Its methods may be called concurrently. All errors of a DB have the code that the contracts in package schema promise:
+// CodeConflict for a unique column that has the value already, CodeUnavailable if the engine does not answer, CodeInternal otherwise.
+type DB interface {
+	// Conn executes each statement, or each batch, in a transaction of its own. Its Query only reads: a statement that changes rows and
+	// returns some goes into a Batch.
+	Conn
+	// Update calls f with a transaction, and commits unless f returns an error. On SQLite it holds the only lock on writing from the
+	// beginning; on Postgres it is READ COMMITTED, so a statement sees what others committed before the statement began.
+	Update(ctx context.Context, f func(Conn) error) error
+	// View calls f with a transaction that only reads. All its queries read one snapshot.
+	View(ctx context.Context, f func(Conn) error) error
+	// Readers returns how many queries can run at the same time.
+	Readers() int
+	Close() error
+}
+
+// Conn executes statements.
+type Conn interface {
+	Query(ctx context.Context, s Statement) (Rows, error)
+	// Exec returns how many rows the statement has changed.
+	Exec(ctx context.Context, s Statement) (changed int64, err error)
+	// Send executes the statements of a batch in order, in one round trip and one transaction, unless one of them fails. An error that a
+	// function of the batch returns is returned, but it undoes nothing outside of Update.
+	Send(ctx context.Context, b *Batch) error
+}
+
+// Statement is a text with its arguments. Placeholders are $1, $2, …; markers in braces stand for what engines spell differently, see the
+// package doc. An argument is nil, an int, int64, bool, string, []byte, time.Time (the zero time is NULL), time.Duration (for a CAST to
+// interval), []int64, []string (lists, for {in}), a pointer to one of these, or a driver.Valuer.
+type Statement struct {
+	Text string
+	Args []any
+	// Variable is true if the text is not a constant: then it is not kept prepared.
+	Variable bool
+}
+
+// Rows are the rows that a query returns. Next returns false after the last row or an error, which Err returns. Close may be called twice.
+type Rows interface {
+	Next() bool
+	// Scan reads the current row. A *time.Time gets UTC, and the zero time for NULL.
+	Scan(into ...any) error
+	Err() error
+	Close()
+}
+
+// Batch is a list of statements.
+type Batch struct{ Parts []Part }
+
+// Part is a statement of a batch. One of the functions may be set.
+type Part struct {
+	Statement
+	Rows    func(Rows) error          // reads the rows that the statement returns
+	Changed func(changed int64) error // gets how many rows it has changed
+}
+
+// ErrDeadlock is in the chain of the error of a transaction that the engine has rolled back because others and it waited for each other.
+var ErrDeadlock = errors.New("deadlock")
+
+// errNoRow is the outcome of a statement that finds no row.
+var errNoRow error = schema.Errorf(schema.CodeNotFound, "no row")
+
+// wrap adds the operation that failed to err, and keeps its code; nil stays nil.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return schema.Errorf(schema.ErrorCode(err), format+": %w", append(args, err)...)
+}
+
+func statement(text string, args []any) Statement { return Statement{Text: text, Args: args} }
+
+// exec executes a statement.
+func exec(ctx context.Context, c Conn, text string, args ...any) (changed int64, err error) {
+	return c.Exec(ctx, statement(text, args))
+}
+
+// execOne executes a statement. CodeNotFound if it changes no row.
+func execOne(ctx context.Context, c Conn, text string, args ...any) error {
+	return atLeastOne(exec(ctx, c, text, args...))
+}
+
+func atLeastOne(changed int64, err error) error {
+	if err == nil && changed == 0 {
+		return errNoRow
+	}
+	return err
+}
+
+// get scans the first row of a query. CodeNotFound if there is none.
+func get(ctx context.Context, c Conn, into []any, text string, args ...any) error {
+	rows, err := c.Query(ctx, statement(text, args))
+	if err != nil {
+		return err
+	}
+	return first(rows, into)
+}
+
+func first(rows Rows, into []any) error {
+	defer rows.Close()
+	if rows.Next() {
+		return rows.Scan(into...)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return errNoRow
+}
+
+// write scans the first row that a statement returns which changes rows. CodeNotFound if there is none.
+func write(ctx context.Context, c Conn, into []any, text string, args ...any) error {
+	var b Batch
+	b.get(into, text, args...)
+	return c.Send(ctx, &b)
+}
+
+// list scans all rows of a query, each into fields of an item.
+func list[T any](ctx context.Context, c Conn, fields func(*T) []any, text string, args ...any) ([]T, error) {
+	rows, err := c.Query(ctx, statement(text, args))
+	if err != nil {
+		return nil, err
+	}
+	return collect(rows, fields)
+}
+
+func collect[T any](rows Rows, fields func(*T) []any) (items []T, err error) {
+	var item, none T
+	err = each(rows, fields(&item), func() error {
+		items = append(items, item)
+		item = none
+		return nil
+	})
+	return items, err
+}
+
+// each scans every row and calls f after it.
+func each(rows Rows, into []any, f func() error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// value returns where a query with one column is scanned to.
+func value[T any](v *T) []any { return []any{v} }
+
+// exec adds a statement.
+func (b *Batch) exec(text string, args ...any) {
+	b.Parts = append(b.Parts, Part{Statement: statement(text, args)})
+}
+
+// execOne adds a statement that has to change a row; otherwise the outcome of the batch is CodeNotFound.
+func (b *Batch) execOne(text string, args ...any) {
+	changed := func(changed int64) error { return atLeastOne(changed, nil) }
+	b.Parts = append(b.Parts, Part{Statement: statement(text, args), Changed: changed})
+}
+
+// get adds a statement whose first row is scanned; without one the outcome of the batch is CodeNotFound.
+func (b *Batch) get(into []any, text string, args ...any) {
+	b.rows(func(rows Rows) error { return first(rows, into) }, text, args...)
+}
+
+// rows adds a statement whose rows are read by read.
+func (b *Batch) rows(read func(Rows) error, text string, args ...any) {
+	b.Parts = append(b.Parts, Part{Statement: statement(text, args), Rows: read})
+}
+
+// Dialect has the spelling of each marker: of {name}, or of {name: a b}, where %1 and %2 stand for a and b.
+type Dialect map[string]string
+
+// Expand replaces the markers in a text. It panics at a marker that the dialect does not have: texts are constants.
+func (d Dialect) Expand(text string) string {
+	var expanded strings.Builder
+	for {
+		before, rest, found := cutMarker(text)
+		expanded.WriteString(before)
+		if !found {
+			return expanded.String()
+		}
+		marker, after, closed := strings.Cut(rest, "}")
+		name, args, _ := strings.Cut(marker, ": ")
+		spelling, known := d[name]
+		if !closed || !known {
+			panic("linkstore: unknown marker {" + name + "}")
+		}
+		for i, arg := range strings.Fields(args) {
+			spelling = strings.ReplaceAll(spelling, "%"+string(rune('1'+i)), arg)
+		}
+		expanded.WriteString(spelling)
+		text = after
+	}
+}
+
+// cutMarker cuts a text at the first brace that a small letter follows.
+func cutMarker(text string) (before, after string, found bool) {
+	for i := range len(text) - 1 {
+		if c := text[i+1]; text[i] == '{' && 'a' <= c && c <= 'z' {
+			return text[:i], text[i+1:], true
+		}
+	}
+	return text, "", false
+}

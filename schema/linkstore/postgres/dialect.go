@@ -1,0 +1,104 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"linkstream/schema"
+	"linkstream/schema/linkstore"
+)
+
+// spellings are those of Postgres. The server's clock counts, and clock_timestamp goes on while a transaction waits for a lock.
+var spellings = linkstore.Dialect{
+	"now": "clock_timestamp()",
+
+	"for update": " FOR NO KEY UPDATE", "for update skip locked": " FOR NO KEY UPDATE SKIP LOCKED", "for share": " FOR SHARE",
+	"for key share": " FOR KEY SHARE",
+
+	"lock accounts": "LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE",
+
+	"in":    "= ANY (%1)",
+	"keys":  "unnest(%1::bigint[], %2::text[]) WITH ORDINALITY AS k (domain_id, hash, place)",
+	"words": "(SELECT unnest(string_to_array(%1, ' ')) AS value)",
+	// An array makes the planner look up its elements, however many it expects.
+	"row": "ctid", "among": "= ANY (ARRAY(", "end": "))",
+
+	"binary": ` COLLATE "C"`, "find": "strpos", "greatest": "greatest", "least": "least",
+}
+
+// bind replaces zero times by NULL.
+func bind(args []any) []any {
+	for i, arg := range args {
+		switch value := arg.(type) {
+		case time.Time:
+			if value.IsZero() {
+				args[i] = nil
+			}
+		case *time.Time:
+			if value != nil && value.IsZero() {
+				args[i] = nil
+			}
+		}
+	}
+	return args
+}
+
+// utc scans a time. NULL is the zero time.
+type utc struct{ *time.Time }
+
+// ScanTimestamptz implements pgtype.TimestamptzScanner.
+func (u utc) ScanTimestamptz(v pgtype.Timestamptz) error {
+	*u.Time = v.Time.UTC()
+	return nil
+}
+
+// coded gives an error of pgx or of the server its code; nil stays nil.
+func coded(err error) error {
+	if err == nil {
+		return nil
+	}
+	if answer := answerOf(err); answer != nil && answer.Code == "40P01" { // deadlock_detected
+		err = errors.Join(err, linkstore.ErrDeadlock)
+	}
+	return schema.Errorf(codeOf(err), "%w", err)
+}
+
+// answerOf returns the server's error in err, or nil.
+func answerOf(err error) *pgconn.PgError {
+	var answer *pgconn.PgError
+	errors.As(err, &answer)
+	return answer
+}
+
+func codeOf(err error) schema.Code {
+	var own *schema.Error
+	answer := answerOf(err)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return schema.CodeNotFound
+	case errors.As(err, &own):
+		return own.Code
+	case errors.Is(err, context.Canceled): // the caller gave up
+		return schema.CodeInternal
+	case answer == nil: // the connection failed, or the time is over
+		return schema.CodeUnavailable
+	}
+	switch answer.Code {
+	case "23505": // unique_violation
+		return schema.CodeConflict
+	case "22021": // character_not_in_repertoire: no row can have the text, such as bytes that are not UTF-8
+		return schema.CodeNotFound
+	case "42P01", "42703": // undefined_table, undefined_column: before Migrate
+		return schema.CodeUnavailable
+	}
+	switch answer.Code[:2] { // the class of the SQLSTATE; see PostgreSQL, appendix A
+	case "08", "53", "57", "58": // connection exception, insufficient resources, operator intervention, system error
+		return schema.CodeUnavailable
+	}
+	return schema.CodeInternal
+}
