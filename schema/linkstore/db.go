@@ -19,6 +19,11 @@ type DB interface {
 	Update(ctx context.Context, f func(Conn) error) error
 	// View calls f with a transaction that only reads. All its queries read one snapshot.
 	View(ctx context.Context, f func(Conn) error) error
+	// InsertLinks inserts links with different hashes, and sets their IDs and ordinals, which count on from the account's in the order of
+	// links. It inserts nothing and returns ErrNoOwner if an account or a domain does not exist, or CodeConflict if a hash is in use. on is
+	// the DB, or a transaction of it. It locks domains, then accounts, and then inserts in the order of domains and hashes, so that
+	// several processes do not deadlock.
+	InsertLinks(ctx context.Context, on Conn, links []*NewLink) error
 	// Readers returns how many queries can run at the same time.
 	Readers() int
 	Close() error
@@ -74,7 +79,11 @@ func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	return schema.Errorf(schema.ErrorCode(err), format+": %w", append(args, err)...)
+	code := schema.ErrorCode(err)
+	if code == schema.CodeInternal && errors.Is(err, context.DeadlineExceeded) { // while the call waited for others
+		code = schema.CodeUnavailable
+	}
+	return schema.Errorf(code, format+": %w", append(args, err)...)
 }
 
 func statement(text string, args []any) Statement { return Statement{Text: text, Args: args} }
@@ -168,6 +177,12 @@ func (b *Batch) exec(text string, args ...any) {
 func (b *Batch) execOne(text string, args ...any) {
 	changed := func(changed int64) error { return atLeastOne(changed, nil) }
 	b.Parts = append(b.Parts, Part{Statement: statement(text, args), Changed: changed})
+}
+
+// count adds a statement and sets changed to the number of rows that it has changed.
+func (b *Batch) count(changed *int64, text string, args ...any) {
+	keep := func(n int64) error { *changed = n; return nil }
+	b.Parts = append(b.Parts, Part{Statement: statement(text, args), Changed: keep})
 }
 
 // get adds a statement whose first row is scanned; without one the outcome of the batch is CodeNotFound.

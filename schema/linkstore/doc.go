@@ -40,13 +40,15 @@
 //	{now}                         the time
 //	{for update}                  locks rows until the end of the transaction; {for share}, {for key share}, {for update skip locked} too
 //	{lock accounts}               locks the table
+//	{try lock: $1}                takes a lock with a number, until the end of the transaction, and returns whether it was free
 //	id {in: $1}                   is in a list
 //	{keys: $1 $2}                 rows k (domain_id, hash, place) of two lists; place counts from 1
-//	{words: tags}                 rows (value) of the words in a text that spaces separate
+//	{words: tags}                 rows word (value) of the words in a text that spaces separate
 //	({row: k1 k2}) {among} SELECT {row: k1 k2} … {end}
 //	                              is one of few rows, by an address of the row or by its primary key (of a table whose key is id, write
 //	                              id {among} SELECT id … {end})
 //	tag{binary}                   a text that is compared and sorted by its bytes
+//	{folded: text} LIKE $1        with capital letters of ASCII made small; the pattern has none
 //	{find}(text, part) > 0        contains
 //	{greatest}(a, b), {least}(a, b)
 //

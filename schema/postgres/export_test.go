@@ -6,8 +6,6 @@ import (
 	"testing/fstest"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"linkstream/schema"
 )
 
 // MigrateTo brings an empty database to a version of the schema. Version 0 leaves it empty.
@@ -30,24 +28,4 @@ func MigrateTo(ctx context.Context, dsn string, version int64) error {
 	}
 	defer pool.Close()
 	return migrate(ctx, pool, files)
-}
-
-// Queries have their plans tested.
-var Queries = map[string]string{
-	"links by hash": linksByHash, "destinations": destinations, "owned links": ownedByHash, "page of links": linkPage, "gaps of links": linkGaps, "range of links": linkRange,
-	"changed link": updateLink, "unchanged link": linkExists, "link password": linkPassword, "deleted link": deleteLinks, "link made anew": remakeLink, "link that was made anew": linkRemade,
-	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain, "verified domains": verifiedDomains, "verified hosts": verifiedHosts,
-	"certificate file": certificateFile, "certificate files": certificateFiles,
-	"deleted certificate files": deleteCertificateFiles, "certificate lock": lockCertificate, "certificate unlock": unlockCertificate,
-	"certificate state": certificateState, "new certificate state": noteCertificate,
-	"domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "deleted domain": deleteDomain, "new link": createLink, "recorded call": recordedCall, "repeated call": hasCall, "forgotten call": forgetCall, "forgotten calls": forgetOldCalls, "new call": recordCall,
-	"new links": createLinks, "locked domains": lockDomains, "locked account": lockOwner, "taken hashes": takenHashes,
-	"rests of links": clearDeleted, "inserted links": insertLinks, "links by ID": linksByID, "counts of tags": tagCounts, "tagged links": taggedLinks,
-	"session": sessionByDigest, "sessions": sessionsOfAccount,
-	"deliveries": deliveries, "delivery to send again": resendDelivery, "old deliveries": forgetDeliveries,
-}
-
-func init() {
-	Queries["links after"], _ = linksAfter(1, schema.LinkFilter{}, 400, 20)
-	Queries["search"], _ = filteredPage(7, schema.LinkFilter{Words: []schema.LinkWord{{Texts: []string{"link"}}}}, 1)
 }

@@ -169,3 +169,32 @@ func BenchmarkLinks(b *testing.B) {
 	fill(b, openRaw(b, dsn), storetest.TimedLinks)
 	storetest.BenchmarkLinkStores(b, links, 1)
 }
+
+// fill inserts n rows into each table, with all links for account 1, and updates the planner's statistics.
+func fill(t testing.TB, raw *pgx.Conn, n int) {
+	t.Helper()
+	for _, statement := range []string{
+		`INSERT INTO accounts (email, password_hash, suspended, created_at)
+			SELECT i || '@example.org', '', false, now() FROM generate_series(1, %d) i`,
+		`INSERT INTO tokens (account_id, name, prefix, digest, created_at)
+			SELECT i, '', '', decode(to_hex(i), 'escape'), now() FROM generate_series(1, %d) i`,
+		`INSERT INTO domains (account_id, host, challenge, created_at, verified_at)
+			SELECT i, i || '.example.org', '', now(), now() FROM generate_series(1, %d) i`,
+		`UPDATE domains SET check_at = now() + (id - 100) * interval '1 minute' WHERE id <= %d`,
+		`INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+			SELECT 1, 0, 'link-' || i, 'https://example.org/a/path?n=' || i, true, i, now() FROM generate_series(1, %d) i`,
+		`INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)
+			SELECT i, decode(to_hex(i), 'escape'), '', now(), now(), now() FROM generate_series(1, %d) i`,
+		`INSERT INTO attempts (begins_at, key, attempts)
+			SELECT now() - i * interval '1 minute', decode(to_hex(i), 'escape'), 1 FROM generate_series(1, %d) i`,
+		`INSERT INTO certificate_files SELECT 'file/' || i, '', now() FROM generate_series(1, %d) i`,
+		`INSERT INTO certificate_locks SELECT 'lock-' || i, '', now() FROM generate_series(1, %d) i`,
+		`INSERT INTO certificate_states SELECT i || '.example', now(), now(), '' FROM generate_series(1, %d) i`,
+		`INSERT INTO idempotency_keys SELECT 1 + i %% 100, decode(to_hex(i), 'escape'), i, '', '', now() - i * interval '1 minute'
+			FROM generate_series(1, %d) i`,
+		`UPDATE accounts SET link_count = %d WHERE id = 1`,
+	} {
+		exec(t, raw, fmt.Sprintf(statement, n))
+	}
+	exec(t, raw, "VACUUM ANALYZE")
+}

@@ -34,7 +34,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"linkstream/schema"
-	"linkstream/schema/groupcommit"
 	"linkstream/schema/linkstore"
 	driver "linkstream/schema/linkstore/postgres"
 	"linkstream/schema/span"
@@ -42,9 +41,8 @@ import (
 
 // Store is a schema.Database. Its methods may be called concurrently.
 type Store struct {
-	*linkstore.Store // what is there already
+	*linkstore.Store // the nouns that it has
 	pool             *pgxpool.Pool
-	creations        *groupcommit.Group[creation]
 }
 
 var _ schema.Database = (*Store)(nil)
@@ -64,7 +62,6 @@ func New(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, wrap(err, "open database")
 	}
 	s := &Store{Store: linkstore.New(driver.NewDB(pool)), pool: pool}
-	s.creations = groupcommit.New(creationLimits, s.createBatch)
 	return s, nil
 }
 

@@ -47,20 +47,6 @@ func ApplyMigrations(ctx context.Context, path string, files fs.FS) error {
 
 // Queries have their plans tested.
 var (
-	LinkQueries = map[string]string{
-		"links by hash": linksByHash, "destinations": destinations, "owned links": ownedByHash, "page of links": linkPage, "gaps of links": linkGaps, "link by ID": linkByID,
-		"changed link": updateLink, "unchanged link": linkUnchanged, "link password": linkPassword, "deleted link": deleteLink, "deleted links": countDeleted,
-		"rest of a link": clearDeleted, "link made anew": linkRemade,
-		"domain": domainByID, "domains of a host": domainsByHost,
-		"verified domain": verifiedDomain, "verified domains": verifiedDomains, "verified hosts": verifiedHosts,
-		"certificate file": certificateFile, "certificate files": certificateFiles,
-		"deleted certificate files": deleteCertificateFiles, "certificate unlock": unlockCertificate,
-		"certificate state": certificateState, "domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "link on a domain": linkOnDomain,
-		"new link": createLink, "account by ID": accountByID,
-		"recorded call": recordedCall, "forgotten call": forgetCall, "forgotten calls": forgetOldCalls, "new call": recordCall, "count of links": countLink, "links by ID": linksByID, "counts of tags": tagCounts, "tagged links": taggedLinks,
-		"session": sessionByDigest, "sessions": sessionsOfAccount,
-		"deliveries": deliveries, "delivery to send again": resendDelivery, "old deliveries": forgetDeliveries,
-	}
 	ClickQueries = map[string]string{
 		"position": position, "last seq": lastSeq, "mark": markOfLane, "gaps": laneGaps, "counts": clickCounts,
 		"combinations of a day": combinationsOf, "days of a link": linkDays, "devices of a link": linkDevices, "browsers of a link": linkBrowsers,
@@ -68,11 +54,6 @@ var (
 )
 
 func init() {
-	filter := schema.LinkFilter{Words: []schema.LinkWord{{Texts: []string{"link"}}}}
-	where, order := newCondition(7, 0, filter).where(filter)
-	LinkQueries["search"] = selectLink + where + order + " LIMIT ? OFFSET ?"
-	where, order = newCondition(7, 400, schema.LinkFilter{}).where(schema.LinkFilter{OldestFirst: true})
-	LinkQueries["links after"] = selectLink + where + order + " LIMIT ?"
 	for _, by := range schema.Dimensions() {
 		for name, tables := range map[string][]clickTable{
 			"of links": linkTables(byName(by), true), "of an account": ownedNames(byName(by), true),

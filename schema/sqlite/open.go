@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/groupcommit"
 	"linkstream/schema/linkstore"
 	driver "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/namebound"
@@ -20,11 +19,8 @@ import (
 
 // Store is a schema.Database in a file. Its methods may be called concurrently.
 type Store struct {
-	*linkstore.Store // what is there already
+	*linkstore.Store // the nouns that it has
 	db               *database
-	// The statements that creating links takes, prepared once.
-	createLink, countLink *sql.Stmt
-	creations             *groupcommit.Group[schema.Link]
 }
 
 var _ schema.Database = (*Store)(nil)
@@ -47,12 +43,6 @@ func openStore(ctx context.Context, path string, open opener) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{Store: linkstore.New(driver.NewDB(db.write, db.read)), db: db}
-	s.creations = groupcommit.New(creationLimits, s.createBatch)
-	for text, prepared := range map[string]**sql.Stmt{createLink: &s.createLink, countLink: &s.countLink} {
-		if *prepared, err = db.write.PrepareContext(ctx, text); err != nil {
-			return nil, errors.Join(wrap(err, "prepare queries of %q", path), db.close())
-		}
-	}
 	return s, nil
 }
 

@@ -17,18 +17,18 @@ import (
 var spellings = linkstore.Dialect{
 	"now": "clock_timestamp()",
 
-	"for update": " FOR NO KEY UPDATE", "for update skip locked": " FOR NO KEY UPDATE SKIP LOCKED", "for share": " FOR SHARE",
+	"for update": " FOR NO KEY UPDATE", "for update of l": " FOR NO KEY UPDATE OF l", "for update skip locked": " FOR NO KEY UPDATE SKIP LOCKED", "for share": " FOR SHARE",
 	"for key share": " FOR KEY SHARE",
 
-	"lock accounts": "LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE",
+	"lock accounts": "LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE", "try lock": "pg_try_advisory_xact_lock(%1)",
 
 	"in":    "= ANY (%1)",
 	"keys":  "unnest(%1::bigint[], %2::text[]) WITH ORDINALITY AS k (domain_id, hash, place)",
-	"words": "(SELECT unnest(string_to_array(%1, ' ')) AS value)",
+	"words": "unnest(string_to_array(%1, ' ')) AS word (value)",
 	// An array makes the planner look up its elements, however many it expects.
 	"row": "ctid", "among": "= ANY (ARRAY(", "end": "))",
 
-	"binary": ` COLLATE "C"`, "find": "strpos", "greatest": "greatest", "least": "least",
+	"binary": ` COLLATE "C"`, "folded": `lower(%1 COLLATE "C")`, "find": "strpos", "greatest": "greatest", "least": "least",
 }
 
 // bind replaces zero times by NULL.

@@ -22,16 +22,16 @@ import (
 var spellings = linkstore.Dialect{
 	"now": "$now", // an argument that bind adds: tests have clocks of their own
 
-	"for update": "", "for update skip locked": "", "for share": "", "for key share": "",
+	"for update": "", "for update of l": "", "for update skip locked": "", "for share": "", "for key share": "",
 
-	"lock accounts": "SELECT 1",
+	"lock accounts": "SELECT 1", "try lock": "%1 IS NOT NULL",
 
 	"in":    "IN (SELECT value FROM json_each(%1))",
 	"keys":  "(SELECT key + 1 AS place, value AS domain_id, %2 ->> key AS hash FROM json_each(%1)) AS k",
-	"words": `json_each('["' || replace(%1, ' ', '","') || '"]')`,
+	"words": `json_each('["' || replace(%1, ' ', '","') || '"]') AS word`,
 	"row":   "%1, %2", "among": "IN (", "end": ")",
 
-	"binary": "", "find": "instr", "greatest": "max", "least": "min",
+	"binary": "", "folded": "%1", "find": "instr", "greatest": "max", "least": "min",
 }
 
 // text is a statement as SQLite takes it.

@@ -136,8 +136,9 @@ func (p *pool) known(text string) *sql.Stmt {
 type conn struct {
 	db         *DB
 	pool       *pool
-	tx         *sql.Tx  // nil: a pool
-	unprepared []string // texts that the next transaction finds prepared
+	tx         *sql.Tx              // nil: a pool
+	statements map[string]*sql.Stmt // of the transaction, by text
+	unprepared []string             // texts that the next transaction finds prepared
 }
 
 // prepared returns a statement that is kept prepared, or nil for one that is not.
@@ -148,8 +149,15 @@ func (c *conn) prepared(ctx context.Context, text string, s linkstore.Statement)
 	case c.tx == nil:
 		return c.pool.statement(ctx, text)
 	}
+	if s := c.statements[text]; s != nil {
+		return s, nil
+	}
 	if known := c.pool.known(text); known != nil {
-		return c.tx.StmtContext(ctx, known), nil
+		if c.statements == nil {
+			c.statements = map[string]*sql.Stmt{}
+		}
+		c.statements[text] = c.tx.StmtContext(ctx, known)
+		return c.statements[text], nil
 	}
 	c.unprepared = append(c.unprepared, text)
 	return nil, nil

@@ -1,0 +1,330 @@
+package linkstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/groupcommit"
+)
+
+const (
+	// lockDomains and lockOwners lock what DB.InsertLinks locks, in the same order.
+	lockDomains = `SELECT id FROM domains WHERE id {in: $1} ORDER BY id{for key share}`
+	lockOwners  = `SELECT id FROM accounts WHERE id {in: $1} ORDER BY id{for update}`
+	// hashHolders finds the accounts that use the hashes: an account times -1 if the link is deleted, NULL if there is none. LIMIT makes
+	// Postgres use the index: for a join it would scan a small table, and the plan stays when the table has grown.
+	hashHolders = `
+	SELECT k.place, (SELECT CASE WHEN ordinal < 0 THEN -account_id ELSE account_id END
+		FROM links WHERE domain_id = k.domain_id AND hash = k.hash LIMIT 1)
+	FROM {keys: $1 $2} ORDER BY k.place`
+	// clearDeleted removes the row of an account's deleted link, so that its hash can be used again.
+	clearDeleted = `DELETE FROM links WHERE domain_id = $1 AND hash = $2 AND account_id = $3 AND ordinal < 0 RETURNING taken_down`
+)
+
+// creationLimits bound the links that one transaction creates, for which others wait, and the calls that wait.
+var creationLimits = groupcommit.Limits{Batch: 256, Queue: 8192, Timeout: 10 * time.Second}
+
+// creationAttempts bounds the attempts to create a batch. Each but the last has failed because another process took one of the hashes, or
+// locked some of them in another order, within milliseconds, or the first one because it looks nothing up.
+const creationAttempts = 8
+
+// ErrNoOwner is returned by DB.InsertLinks if an account or a domain of the links does not exist.
+var ErrNoOwner error = schema.Errorf(schema.CodeNotFound, "there is no such account or domain")
+
+// NewLink is a row of a link to insert.
+type NewLink struct {
+	schema.Link
+	TakenDown, Remade bool // of a link that its account has deleted, and that is made anew
+
+	batch *schema.LinkBatch
+	err   error // its outcome
+}
+
+// CreateLink implements schema.LinkStore. Links that are created at the same time are inserted together.
+func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
+	batch, err := s.creations.Submit(ctx, &schema.LinkBatch{AccountID: link.AccountID, Links: []schema.Link{*link}, Unused: true})
+	if err == nil {
+		err = batch.Errs[0]
+	}
+	if err != nil {
+		return wrap(err, "create link %q on domain %d", link.Hash, link.DomainID)
+	}
+	link.ID, link.Ordinal, link.UpdatedAt = batch.Links[0].ID, batch.Links[0].Ordinal, link.CreatedAt
+	return nil
+}
+
+// createTogether creates the links of calls of CreateLink. If the engine refuses them together, each is created alone.
+func (s *Store) createTogether(ctx context.Context, calls []*groupcommit.Call[*schema.LinkBatch]) error {
+	batches := make([]*schema.LinkBatch, len(calls))
+	for i, call := range calls {
+		batches[i] = call.Value
+	}
+	err := s.create(ctx, batches)
+	if code := schema.ErrorCode(err); err == nil || code == schema.CodeUnavailable || ctx.Err() != nil || len(calls) == 1 {
+		return err
+	}
+	for i, call := range calls {
+		if call.Err = s.create(ctx, batches[i:i+1]); schema.ErrorCode(call.Err) == schema.CodeUnavailable {
+			return call.Err
+		}
+	}
+	return nil
+}
+
+// CreateLinks implements schema.LinkStore.
+func (s *Store) CreateLinks(ctx context.Context, batch *schema.LinkBatch) error {
+	err := s.create(ctx, []*schema.LinkBatch{batch})
+	return wrap(err, "create %d links of account %d", len(batch.Links), batch.AccountID)
+}
+
+// create creates the links of batches in one transaction. Only a single batch may have a Call.
+//
+// The lock on an account's row keeps its ordinals dense, and batches of an account wait for it. So the first attempt looks hashes that
+// clients have chosen up without the lock, and none that are most likely free, and then locks and inserts at once. The others look
+// everything up under the locks.
+func (s *Store) create(ctx context.Context, batches []*schema.LinkBatch) (err error) {
+	for attempt := range creationAttempts {
+		c := newCreation(batches)
+		if attempt == 0 && batches[0].Call == nil {
+			c.atOnce = true
+			err = c.createAtOnce(ctx, s.db)
+		} else {
+			err = s.db.Update(ctx, func(tx Conn) error { return c.create(ctx, tx, s.db) })
+		}
+		if err == nil {
+			c.finish()
+			return nil
+		}
+		lostRace := schema.ErrorCode(err) == schema.CodeConflict && !errors.Is(err, schema.ErrCallRepeated) &&
+			!errors.Is(err, schema.ErrCallUnderWay) && !errors.Is(err, schema.ErrTooManyKeys)
+		if !lostRace && !errors.Is(err, ErrDeadlock) && !(c.atOnce && errors.Is(err, ErrNoOwner)) {
+			return err
+		}
+	}
+	return err
+}
+
+// creation is an attempt to create links.
+type creation struct {
+	batches []*schema.LinkBatch
+	links   []NewLink // of all batches
+	unused  bool      // see schema.LinkBatch
+	atOnce  bool      // without a transaction of several statements
+}
+
+func newCreation(batches []*schema.LinkBatch) *creation {
+	c := &creation{batches: batches, unused: true}
+	for _, b := range batches {
+		c.unused = c.unused && b.Unused
+		for i := range b.Links {
+			c.links = append(c.links, NewLink{Link: b.Links[i], batch: b})
+			link := &c.links[len(c.links)-1]
+			link.AccountID, link.UpdatedAt = b.AccountID, link.CreatedAt
+		}
+	}
+	return c
+}
+
+// finish gives the batches their links and outcomes.
+func (c *creation) finish() {
+	rest := c.links
+	for _, b := range c.batches {
+		b.Links, b.Errs = outcomes(rest[:len(b.Links)])
+		rest = rest[len(b.Links):]
+	}
+}
+
+func outcomes(of []NewLink) (links []schema.Link, errs []error) {
+	links, errs = make([]schema.Link, len(of)), make([]error, len(of))
+	for i := range of {
+		links[i], errs[i] = of[i].Link, of[i].err
+	}
+	return links, errs
+}
+
+func (c *creation) createAtOnce(ctx context.Context, db DB) error {
+	if err := c.claimHashes(ctx, db); err != nil {
+		return err
+	}
+	return c.insert(ctx, db, db)
+}
+
+func (c *creation) create(ctx context.Context, tx Conn, db DB) error {
+	batch := c.batches[0]
+	if err := lockCall(ctx, tx, batch.Call); err != nil {
+		return err
+	}
+	if err := c.lock(ctx, tx); err != nil {
+		return err
+	}
+	if err := checkCall(ctx, tx, batch.Call); err != nil {
+		return err
+	}
+	if err := c.claimHashes(ctx, tx); err != nil {
+		return err
+	}
+	if err := c.insert(ctx, tx, db); err != nil || batch.Call == nil {
+		return err
+	}
+	answer, err := batch.Answer(outcomes(c.links))
+	if err != nil {
+		return err
+	}
+	return keepCall(ctx, tx, batch.Call, answer)
+}
+
+// lock locks accounts and domains. Links without one of them fail.
+func (c *creation) lock(ctx context.Context, tx Conn) error {
+	var wanted, owners, domains, accounts []int64
+	for i := range c.links {
+		wanted = append(wanted, c.links[i].DomainID)
+	}
+	for _, b := range c.batches {
+		owners = append(owners, b.AccountID)
+	}
+	var b Batch
+	b.rows(func(rows Rows) (err error) { domains, err = collect(rows, value[int64]); return err }, lockDomains, distinct(wanted))
+	b.rows(func(rows Rows) (err error) { accounts, err = collect(rows, value[int64]); return err }, lockOwners, distinct(owners))
+	if err := tx.Send(ctx, &b); err != nil {
+		return err
+	}
+	if len(accounts) == 0 {
+		return ErrNoOwner
+	}
+	for i := range c.links {
+		switch l := &c.links[i]; {
+		case !slices.Contains(accounts, l.AccountID):
+			l.err = schema.Errorf(schema.CodeNotFound, "there is no account %d", l.AccountID)
+		case l.DomainID != 0 && !slices.Contains(domains, l.DomainID):
+			l.err = schema.Errorf(schema.CodeNotFound, "there is no domain %d", l.DomainID)
+		}
+	}
+	return nil
+}
+
+// distinct returns the different IDs.
+func distinct(ids []int64) []int64 {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// errTaken is the outcome of links whose hash is in use.
+var errTaken = schema.Errorf(schema.CodeConflict, "the hash is in use on the domain")
+
+// claimHashes gives links without a hash a free one. Links whose hash is in use fail.
+func (c *creation) claimHashes(ctx context.Context, db Conn) error {
+	claimed := make(map[schema.LinkKey]bool, len(c.links))
+	var unchecked, undrawn []int
+	for i := range c.links {
+		switch l := &c.links[i]; {
+		case l.err != nil:
+		case l.Hash == "" && l.batch.NewHash != nil:
+			undrawn = append(undrawn, i)
+		default:
+			claimed[l.Key()] = true
+			unchecked = append(unchecked, i)
+		}
+	}
+	chosen := len(unchecked) // by clients; the others may be drawn again
+	for draws := 0; len(unchecked) > 0 || len(undrawn) > 0; draws++ {
+		if draws == schema.MaxDraws {
+			return schema.ErrNoFreeHash
+		}
+		var again []int
+		for _, i := range undrawn {
+			if c.links[i].Hash = c.links[i].batch.NewHash(); claimed[c.links[i].Key()] {
+				again = append(again, i)
+			} else {
+				claimed[c.links[i].Key()] = true
+				unchecked = append(unchecked, i)
+			}
+		}
+		if c.atOnce && (chosen == 0 || c.unused) && len(again) == 0 {
+			c.grant(unchecked) // most likely they are free; otherwise the insert fails
+			return nil
+		}
+		taken, err := c.taken(ctx, db, unchecked)
+		if err != nil {
+			return err
+		}
+		for _, n := range taken {
+			if i := unchecked[n]; n < chosen {
+				c.links[i].err = errTaken
+			} else {
+				again = append(again, i)
+			}
+		}
+		unchecked, undrawn, chosen = nil, again, 0
+	}
+	return nil
+}
+
+// grant gives each hash to the first of some links that have it. The others fail.
+func (c *creation) grant(some []int) {
+	granted := make(map[schema.LinkKey]bool, len(some))
+	for _, i := range some {
+		if key := c.links[i].Key(); granted[key] {
+			c.links[i].err = errTaken
+		} else {
+			granted[key] = true
+		}
+	}
+}
+
+// taken returns the places in some of the links at which the hash is in use. It removes the rows of links that their accounts have deleted.
+func (c *creation) taken(ctx context.Context, db Conn, some []int) (taken []int, err error) {
+	keys := make([]schema.LinkKey, len(some))
+	for n, i := range some {
+		keys[n] = c.links[i].Key()
+	}
+	domains, hashes := keyLists(keys)
+	rows, err := db.Query(ctx, statement(hashHolders, []any{domains, hashes}))
+	if err != nil {
+		return nil, err
+	}
+	var place int
+	var holder *int64
+	var rests Batch
+	granted := make(map[schema.LinkKey]bool, len(some))
+	err = each(rows, []any{&place, &holder}, func() error {
+		link := &c.links[some[place-1]]
+		if granted[link.Key()] || holder != nil && *holder != -link.AccountID {
+			taken = append(taken, place-1)
+			return nil
+		}
+		granted[link.Key()] = true
+		if holder != nil {
+			link.Remade = true
+			rests.get(value(&link.TakenDown), clearDeleted, link.DomainID, link.Hash, link.AccountID)
+		}
+		return nil
+	})
+	switch {
+	case err != nil || len(rests.Parts) == 0:
+		return taken, err
+	case c.atOnce:
+		return nil, errTaken // under the lock, the row is removed
+	default:
+		return taken, db.Send(ctx, &rests)
+	}
+}
+
+// insert inserts the links that have not failed.
+func (c *creation) insert(ctx context.Context, on Conn, db DB) error {
+	links := make([]*NewLink, 0, len(c.links))
+	for i := range c.links {
+		if c.links[i].err == nil {
+			links = append(links, &c.links[i])
+		}
+	}
+	if len(links) == 0 && !c.atOnce {
+		return nil
+	}
+	if len(links) == 0 {
+		return ErrNoOwner // or the account exists: only the locks know
+	}
+	return db.InsertLinks(ctx, on, links)
+}

@@ -1,0 +1,163 @@
+package linkstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"linkstream/schema"
+)
+
+// condition is a WHERE clause that grows.
+type condition struct {
+	terms []string
+	args  []any
+}
+
+// arg adds an argument and returns its placeholder.
+func (c *condition) arg(value any) string {
+	c.args = append(c.args, value)
+	return fmt.Sprintf("$%d", len(c.args))
+}
+
+// add adds a term, in which %s stands for an argument.
+func (c *condition) add(term string, value any) {
+	c.terms = append(c.terms, fmt.Sprintf(term, c.arg(value)))
+}
+
+// newCondition returns the condition that an account's links l on domains d, after an ordinal, match filter. $1 is the account.
+func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
+	c := &condition{}
+	c.add("l.account_id = %s", accountID)
+	if filter.DeletedAfter.IsZero() {
+		c.add("l.ordinal > CAST(%s AS bigint)", max(after, 0))
+	} else {
+		c.add("l.ordinal < 0 AND l.url <> '' AND l.updated_at > %s AND (l.domain_id = 0 OR d.id IS NOT NULL)", filter.DeletedAfter)
+	}
+	for _, word := range filter.Words {
+		c.addWord(word)
+	}
+	switch {
+	case !storable(filter.Tag):
+		c.terms = append(c.terms, "false")
+	case filter.Tag != "":
+		c.add("{find}(' ' || l.tags || ' ', %s) > 0", " "+filter.Tag+" ")
+	}
+	if filter.DomainID != nil {
+		c.add("l.domain_id = %s", *filter.DomainID)
+	}
+	if filter.Redirects != nil {
+		c.add("(l.active AND "+stopOfLink+" = '') = %s", *filter.Redirects)
+	}
+	if !filter.ExpiredAt.IsZero() {
+		c.add("l.expires_at <= %s", filter.ExpiredAt)
+	}
+	if !filter.CreatedFrom.IsZero() {
+		c.add("l.created_at >= %s", filter.CreatedFrom)
+	}
+	if !filter.CreatedBefore.IsZero() {
+		c.add("l.created_at < %s", filter.CreatedBefore)
+	}
+	return c
+}
+
+// likeEscaper makes LIKE take each character of a text for itself.
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// addWord adds the condition that links match a word.
+func (c *condition) addWord(word schema.LinkWord) {
+	matches := []string{"false"}
+	for _, text := range word.Texts {
+		if !storable(text) {
+			continue
+		}
+		pattern := c.arg("%" + likeEscaper.Replace(lowerASCII(text)) + "%")
+		for _, column := range []string{"l.hash", "l.url", "l.title", "l.tags"} {
+			matches = append(matches, fmt.Sprintf(`{folded: %s} LIKE %s ESCAPE '\'`, column, pattern))
+		}
+	}
+	if word.Key != nil && storable(word.Key.Hash) {
+		matches = append(matches, fmt.Sprintf("l.domain_id = %s AND lower(l.hash) = %s", c.arg(word.Key.DomainID),
+			c.arg(lowerASCII(word.Key.Hash))))
+	}
+	c.terms = append(c.terms, "("+strings.Join(matches, " OR ")+")")
+}
+
+// storable reports whether a link can have the text.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
+
+// lowerASCII returns text with capital letters of ASCII made small.
+func lowerASCII(text string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, text)
+}
+
+// found returns the query for columns of the links that match.
+func (c *condition) found(columns string) string {
+	return "SELECT " + columns + " FROM links l" + withDomain + "WHERE " + strings.Join(c.terms, " AND ")
+}
+
+// query returns a statement with the arguments of the condition.
+func (c *condition) query(text string) Statement {
+	return Statement{Text: text, Args: c.args, Variable: true}
+}
+
+// order returns the order of a filter for rows that have a name.
+func order(name string, filter schema.LinkFilter) string {
+	switch {
+	case !filter.DeletedAfter.IsZero():
+		return " ORDER BY " + name + ".updated_at DESC, " + name + ".ordinal"
+	case filter.OldestFirst:
+		return " ORDER BY " + name + ".ordinal"
+	}
+	return " ORDER BY " + name + ".ordinal DESC"
+}
+
+// filteredPage returns the page of the account's links that match filter that follows offset links. One pass over the account's links
+// finds the page and the total.
+func (s *Store) filteredPage(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, offset int64,
+) (links []schema.Link, total int64, err error) {
+	c := newCondition(accountID, 0, filter)
+	found := c.found("l.ordinal, l.updated_at")
+	rows, err := s.db.Query(ctx, c.query(`
+	WITH found AS MATERIALIZED (`+found+`),
+	page AS (SELECT ordinal FROM found`+order("found", filter)+` LIMIT `+c.arg(schema.PageSize)+` OFFSET `+c.arg(offset)+`)
+	SELECT t.total, `+pageColumns+`
+	FROM (SELECT count(*) AS total FROM found) t
+	LEFT JOIN page p ON true
+	LEFT JOIN links l ON l.account_id = $1 AND l.ordinal = p.ordinal`+withDomain+order("l", filter)))
+	if err == nil {
+		links, err = scanPage(rows, &total)
+	}
+	return links, total, err
+}
+
+// LinkIDs implements schema.LinkStore.
+func (s *Store) LinkIDs(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
+) (ids []int64, err error) {
+	c := newCondition(accountID, 0, filter)
+	rows, err := s.db.Query(ctx, c.query(c.found("l.id")+order("l", filter)+" LIMIT "+c.arg(limit)))
+	if err == nil {
+		ids, err = collect(rows, value[int64])
+	}
+	return ids, wrap(err, "find account %d's links", accountID)
+}
+
+// LinksAfter implements schema.LinkStore. It reads a range of an index.
+func (s *Store) LinksAfter(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
+) (links []schema.Link, err error) {
+	c := newCondition(accountID, ordinal, filter)
+	rows, err := s.db.Query(ctx, c.query(c.found(linkColumns)+" ORDER BY l.ordinal LIMIT "+c.arg(limit)))
+	if err == nil {
+		links, err = collect(rows, linkFields)
+	}
+	return links, wrap(err, "read account %d's links after %d", accountID, ordinal)
+}
