@@ -21,7 +21,8 @@ const module = "linkstream"
 
 var (
 	services = []string{"edge", "api", "ingest"}
-	stores   = []string{"schema/postgres", "schema/sqlite", "schema/clickhouse"}
+	stores   = []string{"schema/linkstore", "schema/postgres", "schema/sqlite", "schema/clickhouse"}
+	drivers  = "schema/linkstore"          // below it, packages are named after engines, as other stores are
 	top      = []string{"deploy", "bench"} // these may import services and stores
 )
 
@@ -33,8 +34,9 @@ const onlySchemaModules = "schema imports the standard library, protobuf and idn
 // schemaImports lists what packages below schema/ import of this module, besides schema and their own subpackages.
 // In particular, the stores and schema/stream never import each other.
 var schemaImports = map[string][]string{
-	"schema/postgres":   {"schema/groupcommit", "schema/migration", "schema/span"},
-	"schema/sqlite":     {"schema/filelock", "schema/groupcommit", "schema/migration", "schema/namebound"},
+	"schema/linkstore":  {"schema/groupcommit", "schema/migration", "schema/span"},
+	"schema/postgres":   {"schema/linkstore", "schema/linkstore/postgres", "schema/migration", "schema/span"},
+	"schema/sqlite":     {"schema/filelock", "schema/linkstore", "schema/linkstore/sqlite", "schema/migration", "schema/namebound"},
 	"schema/clickhouse": {"schema/migration", "schema/namebound", "schema/span"},
 	"schema/blocklist":  {"schema/filewatch"},
 	"schema/enrich":     {"schema/filewatch"},
@@ -206,7 +208,7 @@ func nameViolations(packages []goPackage) (violations []string) {
 		if p.Name != path.Base(p.ImportPath) {
 			violations = append(violations, fmt.Sprintf("%s: package %s is named unlike its folder", p.ImportPath, p.Name))
 		}
-		if other := folders[p.Name]; other != "" {
+		if other := folders[p.Name]; other != "" && !within(p.ImportPath, module+"/"+drivers) && !within(other, module+"/"+drivers) {
 			violations = append(violations, fmt.Sprintf("%s: %s is a package %s, too", p.ImportPath, other, p.Name))
 		}
 		folders[p.Name] = p.ImportPath
@@ -245,7 +247,8 @@ var importCases = []struct {
 	{"schema", "schema", "linkstream/schema/stream", false},
 	{"schema/sqlite", "sqlite", "linkstream/schema", true},
 	{"schema/sqlite", "sqlite", "modernc.org/sqlite", true},
-	{"schema/sqlite", "sqlite", "linkstream/schema/groupcommit", true},
+	{"schema/linkstore", "linkstore", "linkstream/schema/groupcommit", true},
+	{"schema/linkstore/sqlite", "sqlite", "linkstream/schema/linkstore", true},
 	{"schema/sqlite", "sqlite", "linkstream/schema/filelock", true},
 	{"schema/sqlite", "sqlite", "linkstream/schema/stream", false},
 	{"schema/sqlite", "sqlite", "linkstream/schema/postgres", false},
