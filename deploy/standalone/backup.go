@@ -19,6 +19,7 @@ import (
 	"linkstream/schema/filelock"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlitefile"
 )
 
 const backupUsage = `  backup DIR                 copy all data to DIR, which must be new or empty; the service may run
@@ -141,8 +142,8 @@ func (c *Config) backup(ctx context.Context, dir string, before func(part string
 			copy func() error
 		}{
 			{"spool", func() error { return spool.Copy(c.dir().Spool(), to.dir().Spool()) }},
-			{"clicks", func() error { return sqlite.Copy(ctx, c.dir().Clicks(), to.dir().Clicks()) }},
-			{"links", func() error { return sqlite.Copy(ctx, c.dir().Links(), to.dir().Links()) }},
+			{"clicks", func() error { return sqlitefile.Copy(ctx, c.dir().Clicks(), to.dir().Clicks()) }},
+			{"links", func() error { return sqlitefile.Copy(ctx, c.dir().Links(), to.dir().Links()) }},
 			{"size", func() error { return measure(ctx, to.dir().Links(), to.dir().Clicks(), m) }},
 		} {
 			if before != nil {

@@ -14,6 +14,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlitefile"
 	"linkstream/schema/testkit"
 )
 
@@ -49,7 +50,7 @@ func TestCopy(t *testing.T) {
 				t.Fatal("the writer has ended")
 			}
 			to := filepath.Join(dir, fmt.Sprintf("copy %d.db", i))
-			testkit.Must(t, sqlite.Copy(t.Context(), from, to))
+			testkit.Must(t, sqlitefile.Copy(t.Context(), from, to))
 			var accounts, highest int
 			row := openRaw(t, to).QueryRow(`SELECT count(*), max(cast(replace(email, '@example.com', '') AS INTEGER)) FROM accounts`)
 			testkit.Must(t, row.Scan(&accounts, &highest))
@@ -70,7 +71,7 @@ func TestCopy(t *testing.T) {
 			testkit.Must(t, os.WriteFile(filepath.Join(dir, "killed-"+name), content, 0o600))
 		}
 		to := filepath.Join(dir, "copy.db")
-		testkit.Must(t, sqlite.Copy(t.Context(), filepath.Join(dir, "killed-links.db"), to))
+		testkit.Must(t, sqlitefile.Copy(t.Context(), filepath.Join(dir, "killed-links.db"), to))
 		var accounts int
 		testkit.Must(t, openRaw(t, to).QueryRow(`SELECT count(*) FROM accounts`).Scan(&accounts))
 		testkit.Equal(t, "accounts", accounts, 1)
@@ -81,7 +82,7 @@ func TestCopy(t *testing.T) {
 		older := fstest.MapFS{"00001_first.sql": {Data: []byte("CREATE TABLE first (x INTEGER);")}}
 		testkit.Must(t, sqlite.ApplyMigrations(t.Context(), from, older))
 		before := catalogue(t, from)
-		testkit.Must(t, sqlite.Copy(t.Context(), from, to))
+		testkit.Must(t, sqlitefile.Copy(t.Context(), from, to))
 		testkit.Equal(t, "schema", catalogue(t, from), before)
 		testkit.Equal(t, "schema of the copy", catalogue(t, to), before)
 	})
@@ -91,7 +92,7 @@ func TestCopy(t *testing.T) {
 		testkit.Must(t, account(t.Context(), openLinks(t, from), 1))
 		_, err := openRaw(t, from).Exec(`DELETE FROM accounts`)
 		testkit.Must(t, err)
-		testkit.Must(t, sqlite.Copy(t.Context(), from, to))
+		testkit.Must(t, sqlitefile.Copy(t.Context(), from, to))
 		later := schema.Account{Email: "later@example.com", CreatedAt: time.Now()}
 		testkit.Must(t, openLinks(t, to).CreateAccount(t.Context(), &later))
 		testkit.Equal(t, "id", later.ID, 2)
@@ -116,7 +117,7 @@ func TestCopy(t *testing.T) {
 			from, to := filepath.Join(dir, "links.db"), filepath.Join(dir, "copy.db")
 			openLinks(t, from).Close()
 			ctx := broken(t, &from, &to)
-			if err := sqlite.Copy(ctx, from, to); err == nil {
+			if err := sqlitefile.Copy(ctx, from, to); err == nil {
 				t.Error("no error")
 			}
 			for _, path := range []string{to, filepath.Join(dir, "missing.db")} {

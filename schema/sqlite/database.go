@@ -3,87 +3,50 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"sync"
 
-	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // registers the driver
-
-	"linkstream/schema/migration"
+	"linkstream/schema/sqlitefile"
 )
 
 // database is an open file: one connection that writes, because SQLite has one writer at a time, and a few that read
 // the state committed before their transaction began.
 type database struct {
-	path        string
-	write, read *sql.DB
+	file        *sqlitefile.File
+	write, read *sql.DB  // of the file
 	prepared    sync.Map // *sql.Stmt of read by text, see statement
 }
 
-// openFile opens or creates the file and brings its schema up to date.
-func openFile(ctx context.Context, path, synchronous string, migrations fs.FS) (*database, error) {
-	return open(path, synchronous, func(db *database) error { return db.migrate(ctx, migrations) })
-}
-
-// openCurrent opens the file if it exists and its schema is that of migrations. It changes nothing.
-func openCurrent(ctx context.Context, path, synchronous string, migrations fs.FS) (*database, error) {
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
-	}
-	return open(path, synchronous, func(db *database) error { return migration.Check(ctx, goose.DialectSQLite3, db.read, migrations) })
-}
-
-// open opens or creates the file and calls check with it. synchronous is the value of SQLite's pragma. Transactions
-// of a process that was killed before it synced are visible to later processes, which rely on them, so open syncs them first.
-func open(path, synchronous string, check func(*database) error) (*database, error) {
-	path, err := filepath.Abs(path)
+// openDatabase opens a file of links or clicks.
+func openDatabase(ctx context.Context, open sqlitefile.Opener, path, of string) (*database, error) {
+	file, err := open(ctx, path, migrations(of))
 	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
+		return nil, err
 	}
-	if err := syncLog(path); err != nil {
-		return nil, fmt.Errorf("open database %q: %w", path, err)
-	}
-	db := &database{path: path}
-	if db.write, err = sql.Open("sqlite", writerDSN(path, synchronous)); err != nil {
-		return nil, fmt.Errorf("open database %q: %w", path, err)
-	}
-	db.write.SetMaxOpenConns(1)
-	if db.read, err = sql.Open("sqlite", readerDSN(path)); err != nil {
-		return nil, fmt.Errorf("open database %q: %w", path, errors.Join(err, db.write.Close()))
-	}
-	db.read.SetMaxOpenConns(readers)
-	db.read.SetMaxIdleConns(readers)
-	if err := check(db); err != nil {
-		return nil, fmt.Errorf("open database %q: %w", path, errors.Join(err, db.close()))
-	}
-	return db, nil
+	return &database{file: file, write: file.Write, read: file.Read}, nil
 }
 
-// syncLog syncs the write-ahead log of a file, if there is one. The file itself needs no sync: SQLite syncs it before it reuses the log.
-func syncLog(path string) error {
-	for _, path := range []string{path + "-wal", filepath.Dir(path)} {
-		f, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			return err
-		}
+func (db *database) close() error { return db.file.Close() }
+
+//go:embed migrations
+var migrationFiles embed.FS
+
+// migrations returns the files of all migrations of "links" or "clicks".
+func migrations(of string) fs.FS {
+	files, err := fs.Sub(migrationFiles, "migrations/"+of)
+	if err != nil {
+		panic(err) // of is a constant
 	}
-	return nil
+	return files
 }
 
-// close closes the writer last: the last connection moves the write-ahead log into the file.
-func (db *database) close() error {
-	return errors.Join(db.read.Close(), db.write.Close())
-}
+// wrap adds a code and the operation that failed to err; nil stays nil.
+func wrap(err error, format string, args ...any) error { return sqlitefile.Wrap(err, format, args...) }
+
+// withExisting calls use with the database in an existing file, whose schema may be of any release.
+func withExisting(path string, use func(*sql.DB) error) error { return sqlitefile.Existing(path, use) }
 
 // update runs f in a transaction that holds the write lock from its beginning.
 func (db *database) update(ctx context.Context, f func(*sql.Tx) error) error {

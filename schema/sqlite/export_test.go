@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/sqlitefile"
 )
 
 // MigrateLinksTo creates a file of links at a version of the schema. Version 0 creates no file.
@@ -38,11 +39,11 @@ func migrateTo(ctx context.Context, path string, all fs.FS, version int64) error
 
 // ApplyMigrations opens a file, which it creates if needed, and applies migrations that it lacks.
 func ApplyMigrations(ctx context.Context, path string, files fs.FS) error {
-	db, err := openFile(ctx, path, "NORMAL", files)
+	db, err := sqlitefile.Open(ctx, path, files)
 	if err != nil {
 		return err
 	}
-	return db.close()
+	return db.Close()
 }
 
 // Queries have their plans tested.

@@ -8,13 +8,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"io/fs"
 	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/linkstore"
 	driver "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/namebound"
+	"linkstream/schema/sqlitefile"
 )
 
 // Store is a schema.Database in a file. Its methods may be called concurrently.
@@ -26,23 +26,21 @@ type Store struct {
 var _ schema.Database = (*Store)(nil)
 
 // Open opens the file at path, which it creates if needed in an existing folder, and brings its schema up to date.
-func Open(ctx context.Context, path string) (*Store, error) { return openStore(ctx, path, openFile) }
+func Open(ctx context.Context, path string) (*Store, error) {
+	return openStore(ctx, path, sqlitefile.Open)
+}
 
 // OpenCurrent opens the existing file at path without changing it, and refuses the schema of another release.
 func OpenCurrent(ctx context.Context, path string) (*Store, error) {
-	return openStore(ctx, path, openCurrent)
+	return openStore(ctx, path, sqlitefile.OpenCurrent)
 }
 
-// opener is openFile or openCurrent.
-type opener func(ctx context.Context, path, synchronous string, migrations fs.FS) (*database, error)
-
-func openStore(ctx context.Context, path string, open opener) (*Store, error) {
-	// FULL syncs the write-ahead log at each commit: a link that was answered with 201 survives a power failure.
-	db, err := open(ctx, path, "FULL", migrations("links"))
+func openStore(ctx context.Context, path string, open sqlitefile.Opener) (*Store, error) {
+	db, err := openDatabase(ctx, open, path, "links")
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Store: linkstore.New(driver.NewDB(db.write, db.read)), db: db}
+	s := &Store{Store: linkstore.New(driver.NewDB(db.file)), db: db}
 	return s, nil
 }
 
@@ -50,7 +48,7 @@ func openStore(ctx context.Context, path string, open opener) (*Store, error) {
 func (s *Store) Close() error { return s.db.close() }
 
 // Readers implements schema.LinkStore.
-func (s *Store) Readers() int { return readers }
+func (s *Store) Readers() int { return sqlitefile.Readers }
 
 // ClickStore is a schema.ClickStore and a schema.ReportStore in a file. Its methods may be called concurrently; batches
 // are inserted one after the other.
@@ -75,17 +73,16 @@ var (
 // OpenClickStore opens the file at path, which it creates if needed in an existing folder, and brings its schema up to
 // date.
 func OpenClickStore(ctx context.Context, path string) (*ClickStore, error) {
-	return openClickStore(ctx, path, openFile)
+	return openClickStore(ctx, path, sqlitefile.Open)
 }
 
 // OpenCurrentClickStore opens the existing file at path without changing it, and refuses the schema of another release.
 func OpenCurrentClickStore(ctx context.Context, path string) (*ClickStore, error) {
-	return openClickStore(ctx, path, openCurrent)
+	return openClickStore(ctx, path, sqlitefile.OpenCurrent)
 }
 
-func openClickStore(ctx context.Context, path string, open opener) (*ClickStore, error) {
-	// FULL syncs the write-ahead log at each commit: the spool releases clicks after it, so they must survive a power failure.
-	db, err := open(ctx, path, "FULL", migrations("clicks"))
+func openClickStore(ctx context.Context, path string, open sqlitefile.Opener) (*ClickStore, error) {
+	db, err := openDatabase(ctx, open, path, "clicks")
 	if err != nil {
 		return nil, err
 	}
@@ -127,4 +124,4 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 func (c *ClickStore) Close() error { return c.db.close() }
 
 // Readers implements schema.ClickStore.
-func (c *ClickStore) Readers() int { return readers }
+func (c *ClickStore) Readers() int { return sqlitefile.Readers }

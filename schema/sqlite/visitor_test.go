@@ -11,6 +11,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlitefile"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -25,7 +26,7 @@ func TestVisitors(t *testing.T) {
 		store.SetNow(func() time.Time { return time.Now().AddDate(10, 0, copies) }) // the next batch settles
 		copies++
 		to := filepath.Join(dir, fmt.Sprint("copy", copies))
-		testkit.Must(t, sqlite.Copy(t.Context(), path, to))
+		testkit.Must(t, sqlitefile.Copy(t.Context(), path, to))
 		path, store = to, openClicks(t, to)
 		return store
 	})

@@ -34,9 +34,10 @@ const onlySchemaModules = "schema imports the standard library, protobuf and idn
 // schemaImports lists what packages below schema/ import of this module, besides schema and their own subpackages.
 // In particular, the stores and schema/stream never import each other.
 var schemaImports = map[string][]string{
-	"schema/linkstore":  {"schema/groupcommit", "schema/migration", "schema/span"},
+	"schema/linkstore":  {"schema/groupcommit", "schema/migration", "schema/span", "schema/sqlitefile"},
+	"schema/sqlitefile": {"schema/filelock", "schema/migration"},
 	"schema/postgres":   {"schema/linkstore", "schema/linkstore/postgres", "schema/migration", "schema/span"},
-	"schema/sqlite":     {"schema/filelock", "schema/linkstore", "schema/linkstore/sqlite", "schema/migration", "schema/namebound"},
+	"schema/sqlite":     {"schema/linkstore", "schema/linkstore/sqlite", "schema/namebound", "schema/sqlitefile"},
 	"schema/clickhouse": {"schema/migration", "schema/namebound", "schema/span"},
 	"schema/blocklist":  {"schema/filewatch"},
 	"schema/enrich":     {"schema/filewatch"},
@@ -249,7 +250,7 @@ var importCases = []struct {
 	{"schema/sqlite", "sqlite", "modernc.org/sqlite", true},
 	{"schema/linkstore", "linkstore", "linkstream/schema/groupcommit", true},
 	{"schema/linkstore/sqlite", "sqlite", "linkstream/schema/linkstore", true},
-	{"schema/sqlite", "sqlite", "linkstream/schema/filelock", true},
+	{"schema/sqlite", "sqlite", "linkstream/schema/sqlitefile", true},
 	{"schema/sqlite", "sqlite", "linkstream/schema/stream", false},
 	{"schema/sqlite", "sqlite", "linkstream/schema/postgres", false},
 	{"schema/sqlite", "sqlite", "linkstream/api/rest", false},

@@ -1,20 +1,13 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"time"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
-
-	"linkstream/schema"
 	"linkstream/schema/linkstore"
 )
 
@@ -107,36 +100,4 @@ func (m unixMillis) Scan(column any) error {
 		return fmt.Errorf("scan %T as Unix milliseconds", column)
 	}
 	return nil
-}
-
-// coded gives an error of SQLite or database/sql its code; nil stays nil.
-func coded(err error) error {
-	if err == nil {
-		return nil
-	}
-	if failure := new(*sqlite.Error); errors.As(err, failure) && (*failure).Code() == sqlite3.SQLITE_CONSTRAINT_TRIGGER {
-		err = schema.ErrMoved // only triggers of frozen stores refuse anything
-	}
-	return schema.Errorf(codeOf(err), "%w", err)
-}
-
-func codeOf(err error) schema.Code {
-	var failure *sqlite.Error
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return schema.CodeNotFound
-	case errors.Is(err, context.DeadlineExceeded):
-		return schema.CodeUnavailable
-	case !errors.As(err, &failure):
-		return schema.ErrorCode(err)
-	}
-	switch failure.Code() {
-	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
-		return schema.CodeConflict
-	}
-	switch failure.Code() & 0xff { // the primary result code, without the extension in the higher bits
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
-		return schema.CodeUnavailable
-	}
-	return schema.CodeInternal
 }

@@ -12,25 +12,29 @@ import (
 	"time"
 
 	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitefile"
 )
 
 // DB is a linkstore.DB: one connection that writes, because SQLite has one writer at a time, and a few that read the state committed
 // before their transaction began.
 type DB struct {
+	file        *sqlitefile.File
 	texts       sync.Map // text by the text of linkstore
 	write, read pool
 }
 
 var _ linkstore.DB = (*DB)(nil)
 
-// NewDB returns the database of two pools. Transactions of write begin with the write lock.
-func NewDB(write, read *sql.DB) *DB { return &DB{write: pool{DB: write}, read: pool{DB: read}} }
+// NewDB returns the database in a file.
+func NewDB(file *sqlitefile.File) *DB {
+	return &DB{file: file, write: pool{DB: file.Write}, read: pool{DB: file.Read}}
+}
 
 // Readers implements linkstore.DB.
-func (db *DB) Readers() int { return db.read.Stats().MaxOpenConnections }
+func (db *DB) Readers() int { return sqlitefile.Readers }
 
-// Close closes the writer last: the last connection moves the write-ahead log into the file.
-func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close()) }
+// Close implements linkstore.DB.
+func (db *DB) Close() error { return db.file.Close() }
 
 // Query implements linkstore.Conn.
 func (db *DB) Query(ctx context.Context, s linkstore.Statement) (linkstore.Rows, error) {
@@ -71,15 +75,15 @@ func (db *DB) View(ctx context.Context, f func(linkstore.Conn) error) error {
 func (db *DB) transact(ctx context.Context, p *pool, options *sql.TxOptions, f func(*conn) error) error {
 	tx, err := p.BeginTx(ctx, options)
 	if err != nil {
-		return coded(err)
+		return sqlitefile.Coded(err)
 	}
 	c := db.conn(p, tx)
 	if err = f(c); err != nil {
 		if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
-			err = errors.Join(err, coded(rollback))
+			err = errors.Join(err, sqlitefile.Coded(rollback))
 		}
 	} else {
-		err = coded(tx.Commit())
+		err = sqlitefile.Coded(tx.Commit())
 	}
 	for _, text := range c.unprepared {
 		_, _ = p.statement(ctx, text) // if it fails, the next transaction tries again
@@ -167,7 +171,7 @@ func (c *conn) prepared(ctx context.Context, text string, s linkstore.Statement)
 func (c *conn) Query(ctx context.Context, s linkstore.Statement) (linkstore.Rows, error) {
 	found, err := c.query(ctx, s)
 	if err != nil {
-		return nil, coded(err)
+		return nil, sqlitefile.Coded(err)
 	}
 	return rows{found}, nil
 }
@@ -197,7 +201,7 @@ func (c *conn) Exec(ctx context.Context, s linkstore.Statement) (changed int64, 
 	if err == nil {
 		changed, err = result.RowsAffected()
 	}
-	return changed, coded(err)
+	return changed, sqlitefile.Coded(err)
 }
 
 func (c *conn) exec(ctx context.Context, s linkstore.Statement) (sql.Result, error) {
@@ -265,7 +269,7 @@ func (c *conn) read(ctx context.Context, part *linkstore.Part) (outcome, err err
 type rows struct{ *sql.Rows }
 
 func (r rows) Close()     { _ = r.Rows.Close() } // Err has the error
-func (r rows) Err() error { return coded(r.Rows.Err()) }
+func (r rows) Err() error { return sqlitefile.Coded(r.Rows.Err()) }
 
 func (r rows) Scan(into ...any) error {
 	for i := range into {
@@ -273,7 +277,7 @@ func (r rows) Scan(into ...any) error {
 			into[i] = unixMillis{at}
 		}
 	}
-	return coded(r.Rows.Scan(into...))
+	return sqlitefile.Coded(r.Rows.Scan(into...))
 }
 
 // unclosed are rows that their reader cannot close.

@@ -1,17 +1,19 @@
-package sqlite
+package sqlitefile
 
 import "net/url"
 
-const (
-	busyTimeout = "10000" // milliseconds that a write waits for another process
-	readers     = 4       // connections that read; a query takes well under a millisecond
-)
+// Readers is how many connections read; a query takes well under a millisecond.
+const Readers = 4
 
-// writerDSN returns the data source name of the connection that writes. synchronous is the value of SQLite's pragma.
-func writerDSN(path, synchronous string) string {
+const busyTimeout = "10000" // milliseconds that a write waits for another process
+
+// writerDSN returns the data source name of the connection that writes.
+func writerDSN(path string) string {
 	return dsn(path, url.Values{
 		"_busy_timeout": {busyTimeout}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_txlock": {"immediate"},
-		"_journal_mode": {"WAL"}, "_synchronous": {synchronous},
+		"_journal_mode": {"WAL"},
+		// FULL syncs the write-ahead log at each commit: what was answered or released after it survives a power failure.
+		"_synchronous": {"FULL"},
 		// A batch of clicks changes pages all over the file: 64 MiB of pages stay in memory, and so do the journals of
 		// statements. The write-ahead log is moved into the file when it reaches 32 MiB.
 		"_pragma": {"cache_size(-65536)", "temp_store(MEMORY)", "wal_autocheckpoint(8192)"},

@@ -1,8 +1,7 @@
-package sqlite
+package sqlitefile
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,22 +12,10 @@ import (
 	"linkstream/schema/migration"
 )
 
-//go:embed migrations
-var migrationFiles embed.FS
-
-// migrations returns the files of all migrations of "links" or "clicks".
-func migrations(of string) fs.FS {
-	files, err := fs.Sub(migrationFiles, "migrations/"+of)
-	if err != nil {
-		panic(err) // of is a constant
-	}
-	return files
-}
-
 // migrate applies the migrations that the file does not have. A lock on another file keeps other processes from doing so
 // at the same time, and from switching a new file to WAL mode, for which SQLite does not wait.
-func (db *database) migrate(ctx context.Context, migrations fs.FS) (err error) {
-	lock, err := filelock.Acquire(ctx, db.path+".lock")
+func (f *File) migrate(ctx context.Context, migrations fs.FS) (err error) {
+	lock, err := filelock.Acquire(ctx, f.Path+".lock")
 	if err != nil {
 		return err
 	}
@@ -38,7 +25,7 @@ func (db *database) migrate(ctx context.Context, migrations fs.FS) (err error) {
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db.write, nil, goose.WithGoMigrations(all...),
+	provider, err := goose.NewProvider(goose.DialectSQLite3, f.Write, nil, goose.WithGoMigrations(all...),
 		goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)

@@ -1,4 +1,4 @@
-package sqlite
+package sqlitefile
 
 import (
 	"context"
@@ -11,15 +11,23 @@ import (
 	"linkstream/schema"
 )
 
-// wrap adds a code and the operation that failed to err; nil stays nil.
-func wrap(err error, format string, args ...any) error {
+// Coded gives an error of SQLite or database/sql its code; nil stays nil.
+func Coded(err error) error {
 	if err == nil {
 		return nil
 	}
 	if failure := new(*sqlite.Error); errors.As(err, failure) && (*failure).Code() == sqlite3.SQLITE_CONSTRAINT_TRIGGER {
 		err = schema.ErrMoved // only triggers of frozen stores refuse anything
 	}
-	return schema.Errorf(codeOf(err), format+": %w", append(args, err)...)
+	return schema.Errorf(codeOf(err), "%w", err)
+}
+
+// Wrap is Coded, and adds the operation that failed.
+func Wrap(err error, format string, args ...any) error {
+	if err = Coded(err); err == nil {
+		return nil
+	}
+	return schema.Errorf(schema.ErrorCode(err), format+": %w", append(args, err)...)
 }
 
 // codeOf returns the code of an error of SQLite, of database/sql or of a method of a store.
