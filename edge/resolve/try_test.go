@@ -2,11 +2,14 @@ package resolve_test
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"linkstream/edge/resolve"
 	"linkstream/schema"
@@ -144,14 +147,30 @@ func TestTryResolve(t *testing.T) {
 
 // slowLinks is a store that has a link at every hash, and takes 10 ms to find any number of them.
 type slowLinks struct {
-	endlessLinks
+	schema.LinkStore
+	schema.DomainStore
 	queries *atomic.Int64
 }
 
-func (s slowLinks) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
+func (s slowLinks) Destinations(_ context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
 	s.queries.Add(1)
 	time.Sleep(10 * time.Millisecond)
-	return s.endlessLinks.Destinations(ctx, keys)
+	found := make([]schema.Destination, len(keys))
+	for i := range found {
+		found[i] = schema.Destination{LinkID: 1, AccountID: 2, URL: endlessURL, Active: true}
+	}
+	return found, nil
+}
+
+// newResolver returns a resolver of slowLinks.
+func newResolver(t *testing.T, store slowLinks) *resolve.Resolver {
+	t.Helper()
+	cfg := resolve.DefaultConfig()
+	cfg.URL = schema.MustParseBaseURL("http://sho.rt")
+	r, err := resolve.New(cfg, store, store, metrics.NewSet(), slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	t.Cleanup(r.Close)
+	return r
 }
 
 // Look-ups that begin during a query share the next one, which begins soon.

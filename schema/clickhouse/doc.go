@@ -75,10 +75,10 @@
 // write columns and projections out: a released one stays as it is. link_clients also answers statistics. A referrer is grouped with a
 // campaign only: with other names it would make hundreds of times as many rows.
 //
-// Of the server's CPU time for a large batch of clicks on a million links, the table takes a fifth and the projection dimensions a third
-// (BenchmarkProjections). Without dimensions, a filtered report of a link with 20 million clicks would take ten times as long. Aggregates
-// of tuples are slow: log_ends compares those of the last row of each batch only. For a batch of few clicks each projection takes the same,
-// a twentieth of the insert.
+// Of the server's CPU time for a large batch of clicks on a million links, the table takes a fifth and the projection
+// dimensions a third. Without dimensions, a filtered report of a link with 20 million clicks would take ten times as long.
+// Aggregates of tuples are slow: log_ends compares those of the last row of each batch only. For a batch of few clicks each
+// projection takes the same, a twentieth of the insert.
 //
 // A link has about schema.MaxCombinations rows per UTC day in dimensions, at most: see package namebound.
 //
