@@ -1,14 +1,13 @@
-# Needs Go, make and git; make test needs a C compiler as well, for the race detector.
+# make run, build and test need Go and make alone. CONTRIBUTING.md says what the other targets need.
 
-# What make test-deploy tests: it needs root, systemd, Java, Node or ten minutes. make test runs all other packages.
-DEPLOYED = /deploy/test/(outside|upgrade)
+TAGS = engines deploy nightly
 FUZZTIME = 5s
 
 .DEFAULT_GOAL := help
-.PHONY: help run up build check quick test test-deploy bench fuzz screenshots release
+.PHONY: help run up build test check test-engines test-deploy nightly fuzz bench screenshots release
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## run the whole service on this machine; flags as in ARGS="-api.listen 127.0.0.1:8181"
 	go run ./deploy/standalone $(ARGS)
@@ -19,24 +18,27 @@ up: build ## run the three services on real engines of this machine; flags in AR
 build: ## build the programs into ./build
 	go build -o build/ ./...
 
-check: ## check format, code, imports and go.mod
+test: ## vet and test, on embedded engines
+	go vet ./...
+	go test ./...
+
+check: ## check format, code with every build tag, and the rules of deploy/test/layout
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
-	go run honnef.co/go/tools/cmd/staticcheck ./...
+	go vet -tags '$(TAGS)' ./...
+	go run honnef.co/go/tools/cmd/staticcheck -tags '$(TAGS)' ./...
 	go test ./deploy/test/layout
 
-quick: ## test what needs no engine, no browser and no built program; tests that it skips say so with -v
-	go test -short ./...
-
-test: check ## check, and test on engines that it finds or installs; all but what test-deploy does
-	go run ./deploy/tools/engines go test -race -timeout 40m $$(go list ./... | grep -vE '$(DEPLOYED)')
-	go test ./edge/... # tests of allocations, which the race detector adds to
+test-engines: ## test with the race detector, on Postgres, Kafka, ClickHouse and in Chromium, which it finds or installs
+	go run ./deploy/tools/engines go test -race -tags engines -timeout 40m ./...
 
 test-deploy: ## test images, manifests, the Debian package, the manual, alerts, certificates, generated clients, upgrades
-	go test -count 1 -timeout 60m $$(go list ./... | grep -E '$(DEPLOYED)')
+	go test -count 1 -tags deploy -timeout 60m ./deploy/test/outside ./deploy/test/upgrade ./deploy/tools/release
 
-bench: ## run the benchmarks
-	go test -run '^$$' -bench . ./...
+nightly: ## test what takes hours: 3,000 seeds of the simulation, every fault, every scenario of bench, fuzzing
+	go test -count 1 -tags nightly -timeout 6h ./deploy/test/simulation -seeds 3000
+	go run ./deploy/tools/engines go test -count 1 -tags 'engines nightly' -timeout 3h ./bench ./deploy/test/e2e
+	$(MAKE) fuzz FUZZTIME=1m
 
 fuzz: ## run each fuzz target for FUZZTIME (5s)
 	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r dirname | sort -u); do \
@@ -45,8 +47,11 @@ fuzz: ## run each fuzz target for FUZZTIME (5s)
 		done; \
 	done
 
-screenshots: ## take the README's pictures of the dashboard anew; needs a Chromium, or apt to get one
-	go test -count 1 -run '^TestDashboardPictures$$' ./deploy/test/e2e -pictures $(CURDIR)/api/dashboard/screenshots
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . ./...
+
+screenshots: ## take the README's pictures of the dashboard; needs a Chromium, or apt to get one
+	go test -count 1 -tags engines -run '^TestDashboardPictures$$' ./deploy/test/e2e -pictures $(CURDIR)/api/dashboard/screenshots
 
 release: ## build release VERSION=1.2.3 into build/release, the same bytes each time; KEY=FILE signs it
 	go run ./deploy/tools/release $(if $(KEY),-release.key $(KEY)) $(ARGS) $(VERSION)

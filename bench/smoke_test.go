@@ -1,109 +1,48 @@
 // Package main_test runs the built program. It tests that each scenario runs and that its checks hold, not how fast
-// anything is.
+// anything is: one scenario here, the others with the tag nightly.
 package main_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
-	"flag"
 	"fmt"
-	"io/fs"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"linkstream/bench/proc"
 	"linkstream/bench/report"
-	"linkstream/bench/system"
-	"linkstream/deploy/tools/engines/enginetest"
+	"linkstream/deploy/test/launch"
 	"linkstream/schema/testkit"
 )
 
-const (
-	moduleRoot = ".."
-	patience   = 3 * time.Minute // for one run on a busy machine
+// patience is for one run on a busy machine.
+const patience = 3 * time.Minute
 
-	minParallel = 4
-)
-
-var (
-	engines enginetest.Engines
-	// buildOnce builds the programs into a new directory and returns it.
-	buildOnce = sync.OnceValues(build)
-)
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if runtime.GOMAXPROCS(0) < minParallel { // the tests spend half of their time waiting for processes to start
-		flag.Set("test.parallel", fmt.Sprint(minParallel))
-	}
-	code := engines.Of(m).Run()
-	if testing.Short() {
-		os.Exit(code)
-	}
-	if programs, err := buildOnce(); err == nil {
-		os.RemoveAll(programs)
-	}
-	os.Exit(code)
-}
-
-// build builds the programs without the race detector, whose cost would be measured.
-func build() (programs string, err error) {
-	// Go caches the result of a test by the files that the test itself has read, without those that it compiles. This
-	// looks at each of them, so that a changed file causes a new test.
-	tree := os.DirFS(moduleRoot)
-	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), ".") {
-			return fs.SkipDir
-		}
-		if err == nil && filepath.Ext(name) == ".go" {
-			_, err = fs.Stat(tree, name)
-		}
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("look at the module's files: %w", err)
-	}
-	if programs, err = os.MkdirTemp("", "linkstream-bench-test-"); err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", "build", "-o", programs+"/", "./bench", "./deploy/standalone", "./edge", "./api", "./ingest")
-	cmd.Dir = moduleRoot
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return programs, fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return programs, nil
-}
-
-// program returns the path of a built program.
-func program(t *testing.T, name string) string {
+// programs returns the folder of the programs that the embedded scenarios start, built without the race detector, whose cost
+// would be measured.
+func programs(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short leaves out tests of the built programs")
-	}
-	programs, err := buildOnce()
-	testkit.Must(t, err)
-	return filepath.Join(programs, name)
+	launch.Program(t, "standalone")
+	return filepath.Dir(launch.Program(t, "edge"))
 }
+
+const (
+	cpu     = "CPU per redirect"
+	perBare = " / bare fasthttp"
+)
 
 // bench runs the program.
 func bench(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program(t, "bench"), args...)
+	cmd := exec.CommandContext(ctx, launch.Program(t, "bench"), args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that it stops its own children
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
@@ -116,7 +55,7 @@ func measure(t *testing.T, args ...string) *report.Report {
 	t.Helper()
 	dir := t.TempDir()
 	path, page := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.html")
-	args = append(args, "-programs", filepath.Dir(program(t, "bench")), "-rounds=1", "-round=100ms", "-duration=300ms",
+	args = append(args, "-programs", programs(t), "-rounds=1", "-round=100ms", "-duration=300ms",
 		"-links=200", "-clicks=20000", "-conns=8", "-json", path, "-html", page)
 	out, errOut, err := bench(t, args...)
 	// Bounds of health mean nothing in so short a run beside other tests.
@@ -157,136 +96,12 @@ func wantMetrics(t *testing.T, r *report.Report, all ...wanted) {
 	}
 }
 
-const (
-	cpu     = "CPU per redirect"
-	perBare = " / bare fasthttp"
-)
-
-// TestEmbedded runs all scenarios on embedded engines.
-func TestEmbedded(t *testing.T) {
-	for _, group := range []struct {
-		args    []string
-		metrics []wanted
-		bounds  int
-	}{
-		{[]string{"redirect", "connections", "create", "-quick"}, []wanted{
-			{"redirect", "redirects per second, closed loop", "standalone"},
-			{"redirect", cpu, "edge, spooling" + perBare}, {"redirect", cpu + ", open loop", "standalone" + perBare},
-			{"redirect", "redirect latency p99.9, open loop", "standalone"}, {"redirect", "resident memory", "edge, spooling"},
-			{"connections", cpu, "edge, spooling" + perBare},
-			{"connections", "CPU per HTTPS redirect", "edge, spooling, full TLS handshake" + perBare + ", full TLS handshake"},
-			{"connections", "CPU per HTTPS redirect", "edge, spooling, resumed TLS session" + perBare + ", resumed TLS session"},
-			{"connections", "CPU per HTTPS redirect", "edge, spooling, lasting TLS connection" + perBare + ", lasting TLS connection"},
-			{"create", "CPU per link", "standalone / bare SQLite insert"}, {"create", "link latency p99, open loop", "standalone"},
-			{"create", "CPU per link of a bulk call", "standalone / bare SQLite insert of 1000 rows"}}, 11},
-		{[]string{"read", "pipeline", "-quick", "-rate=20", "-webhooks"}, []wanted{
-			{"read", "CPU per stats call", "statistics, most popular link / statistics, any link"},
-			{"read", "stats call latency p99, open loop", "statistics, any link"},
-			{"read", "report latency p99, open loop", "month by mobile devices, most popular link"},
-			{"read", "CPU per report", "month, account / month, any link"}, {"read", "CPU per list call", "last page / first page"},
-			{"pipeline", "freshness p50", "standalone"}, {"pipeline", "CPU at 100 clicks per second, 0 webhooks", "standalone"},
-			{"pipeline", "CPU per click at 100 clicks per second, 100 webhooks", "standalone"}}, 4},
-		{[]string{"abuse", "-start"}, []wanted{
-			{"abuse", "redirect latency p99", "unknown hashes / quiet"}, {"abuse", "shorten latency p99", "sign-in from many networks / quiet"},
-			{"abuse", "connections of the attack", "idle connections"}, {"abuse", "redirect latency p99", "handshakes from many networks / quiet"},
-			{"abuse", "stats latency p99", "reports of one account / quiet"}, {"abuse", "report latency p99", "searches of one account / quiet"}}, 8},
-		{[]string{"cold", "-start", "-rate=500"}, []wanted{
-			{"cold", "CPU per cold redirect", "edge, spooling / bare SQLite look-up"},
-			{"cold", "cold redirect latency p99, open loop", "edge, spooling"}, {"cold", "look-ups per query, closed loop", "edge, spooling"}}, 0},
-		{[]string{"scale", "-start", "-rate=200"}, []wanted{
-			{"scale", cpu, "4 edges / 1 edge"}, {"scale", cpu + ", open loop", "4 bare servers / 1 bare server"},
-			{"scale", "redirects per second, closed loop", "2 edges"}}, 0},
-	} {
-		t.Run(strings.Join(group.args, " "), func(t *testing.T) {
-			t.Parallel()
-			r := measure(t, group.args...)
-			wantMetrics(t, r, group.metrics...)
-			testkit.Equal(t, "bounds", len(r.Bounds), group.bounds)
-		})
-	}
-}
-
-// TestReal runs scenarios on real engines, which the tests share.
-func TestReal(t *testing.T) {
-	for args, metrics := range map[string][]wanted{
-		"pipeline": {{"pipeline", "CPU per counted click", "worker / bare clickhouse-go insert"},
-			{"pipeline", "CPU per shipped click", "shipper / bare kafka-go produce"}, {"pipeline", "freshness p99", "services"},
-			{"pipeline", "CPU at 5 clicks per second", "ingest"}, {"pipeline", "CPU at 10000 clicks per second", "ClickHouse"}},
-		"redirect": {{"redirect", cpu, "edge, shipping" + perBare}, {"redirect", cpu, "services (ingest)"}},
-		"read -rate=20": {{"read", "CPU per report", "month, most popular link (with the store)"},
-			{"read", "stats call latency p99, open loop", "statistics, any link"}},
-		"scale -rate=200": {{"scale", "CPU per counted click", "workers: 4, partitions: 8 / workers: 1, partitions: 8"},
-			{"scale", "clicks per insert", "workers: 1, partitions: 64"}},
-	} {
-		t.Run(args, func(t *testing.T) {
-			t.Parallel()
-			r := measure(t, append(strings.Fields(args), "-start", "-engines=real", "-postgres", engines.Postgres(t),
-				"-kafka", engines.Kafka(t), "-clickhouse", engines.ClickHouse(t))...)
-			wantMetrics(t, r, metrics...)
-			for _, address := range []string{"-postgres", "-kafka", "-clickhouse"} {
-				if strings.Contains(r.Command, address) {
-					t.Errorf("the report shows an address: %s", r.Command)
-				}
-			}
-		})
-	}
-}
-
-// TestRunning measures a service that is already running, and a peer.
-func TestRunning(t *testing.T) {
-	t.Parallel()
-	edge, api, token := startService(t)
-	peer := httptest.NewServer(http.RedirectHandler("https://example.com/", http.StatusMovedPermanently))
-	defer peer.Close()
-	r := measure(t, "redirect", "-edge", edge, "-api", api, "-token", token, "-peer", "other="+peer.URL+"/abc")
-	wantMetrics(t, r, wanted{"redirect", "redirects per second, closed loop", "running service"},
-		wanted{"redirect", "redirect latency p99, open loop", "running service"}, wanted{"redirect", cpu, "other"})
-	if strings.Contains(r.Command, token) || strings.Contains(r.Command, api) || strings.Contains(r.Command, peer.URL) {
-		t.Errorf("the report shows secrets or addresses: %s", r.Command)
-	}
-}
-
-// startService starts a service of which bench knows only addresses and a token.
-func startService(t *testing.T) (edge, api, token string) {
-	t.Helper()
-	addrs, err := system.FreeAddrs(3)
-	testkit.Must(t, err)
-	token = "ls_" + rand.Text() + rand.Text()
-	child, err := proc.Start(proc.AnyCPU, filepath.Join(t.TempDir(), "log"), []string{"LINKSTREAM_BOOTSTRAP_TOKEN=" + token},
-		program(t, "standalone"), "-data", filepath.Join(t.TempDir(), "data"), "-edge.listen", addrs[0], "-api.listen", addrs[1],
-		"-ops.listen", addrs[2])
-	testkit.Must(t, err)
-	t.Cleanup(child.Kill)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	testkit.Must(t, child.Await(ctx, func(ctx context.Context) error {
-		return system.Answers(ctx, "http://"+addrs[2]+"/readyz")
-	}))
-	return "http://" + addrs[0], "http://" + addrs[1], token
-}
-
-func TestInterrupt(t *testing.T) {
-	t.Parallel()
-	temp := t.TempDir()
-	cmd := exec.Command(program(t, "bench"), "redirect", "-start", "-links=10", "-programs", filepath.Dir(program(t, "bench")))
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
-	progress, err := cmd.StderrPipe()
-	testkit.Must(t, err)
-	testkit.Must(t, cmd.Start())
-	defer cmd.Process.Kill()
-	timeout := time.AfterFunc(patience, func() { cmd.Process.Kill() })
-	defer timeout.Stop()
-	for lines := bufio.NewScanner(progress); lines.Scan(); {
-		if strings.Contains(lines.Text(), "warm-up") {
-			testkit.Must(t, cmd.Process.Signal(os.Interrupt))
-		}
-	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
-		t.Errorf("it ended with %v, want exit code 1", err)
-	}
-	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, error %v", left, err)
-	}
+func TestRedirect(t *testing.T) {
+	wantMetrics(t, measure(t, "redirect", "-quick", "-start"), []wanted{
+		{"redirect", "redirects per second, closed loop", "standalone"},
+		{"redirect", cpu, "edge, spooling" + perBare}, {"redirect", cpu + ", open loop", "standalone" + perBare},
+		{"redirect", "redirect latency p99.9, open loop", "standalone"}, {"redirect", "resident memory", "edge, spooling"},
+	}...)
 }
 
 func TestShow(t *testing.T) {

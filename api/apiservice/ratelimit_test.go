@@ -1,7 +1,6 @@
 package apiservice_test
 
 import (
-	"io"
 	"maps"
 	"net/http"
 	"path/filepath"
@@ -14,36 +13,19 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
-	"linkstream/schema/postgres"
+	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
-// database is a store that a process opens and closes.
-type database interface {
-	schema.Database
-	io.Closer
-}
-
+// TestProcessesShareTheRateLimit runs three services, each on its own opened database, and sends them more requests with one
+// token than the limit leaves. Another process has taken most of it, so that they fit into a minute on a busy machine.
 func TestProcessesShareTheRateLimit(t *testing.T) {
-	t.Run("on SQLite", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "links.db")
-		testSharedRateLimit(t, func() (database, error) { return sqlitetest.Open(t.Context(), path) })
-	})
-	t.Run("on Postgres", func(t *testing.T) {
-		dsn := engines.Postgres(t)
-		testSharedRateLimit(t, func() (database, error) { return postgres.Open(t.Context(), postgres.Config{DSN: dsn}) })
-	})
-}
-
-// testSharedRateLimit runs three services, each on its own opened database, and sends them more requests with one token
-// than the limit leaves. Another process has taken most of it, so that they fit into a minute on a busy machine.
-func testSharedRateLimit(t *testing.T, open func() (database, error)) {
-	clicks := sqlitetest.NewClickStore(t)
-	var links database
+	path, clicks := filepath.Join(t.TempDir(), "links.db"), sqlitetest.NewClickStore(t)
+	var links *sqlite.Store
 	var bases []string
 	for range 3 {
-		db, err := open()
+		db, err := sqlitetest.Open(t.Context(), path)
 		testkit.Must(t, err)
 		t.Cleanup(func() { testkit.Must(t, db.Close()) })
 		s, err := apiservice.New(config(), db, clicks, nil, discard)
@@ -79,8 +61,7 @@ func testSharedRateLimit(t *testing.T, open func() (database, error)) {
 	t.Error("two windows began: the requests take too long")
 }
 
-// statuses sends concurrent requests to the services in turn, as a load balancer does, and counts the answers by
-// status.
+// statuses sends concurrent requests to the services in turn, as a load balancer does, and counts the answers by status.
 func statuses(t *testing.T, bases []string, token string, requests int64) map[int]int {
 	t.Helper()
 	var sent atomic.Int64

@@ -28,7 +28,6 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/request"
 	"linkstream/api/rest"
-	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
@@ -37,10 +36,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-var engines enginetest.Engines
-
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(engines.Of(m),
+	goleak.VerifyTestMain(m,
 		// fasthttp updates its Date header until the process exits, and the cleaner of a stopped server sleeps for 10 s.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))

@@ -12,7 +12,6 @@ import (
 
 	"linkstream/api/shorten"
 	"linkstream/api/transfer"
-	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/sqlite"
@@ -20,9 +19,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-var engines enginetest.Engines
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fixture has two accounts. go.example.com is a verified domain of the first one.
 type fixture struct {

@@ -282,16 +282,3 @@ func TestExtendedInstantAnswers(t *testing.T) {
 		t.Errorf("only %v", destinations)
 	}
 }
-
-func TestExtendedRedirectDoesNotAllocate(t *testing.T) {
-	testkit.NeedsPools(t)
-	e := newRuledEdge(t)
-	e.extend(t, "abc", schema.Extension{Rules: rules(schema.Conditions{Device: []string{"mobile"}}, schema.Conditions{Country: []string{"AT"}, Language: []string{"he"}},
-		schema.Conditions{Query: map[string]string{"a": "b"}}), Card: &schema.Card{Title: "title"},
-		Variants: []schema.Variant{{Name: "a", URL: "https://example.com/a", Weight: 50}, {Name: "b", URL: "https://example.com/b", Weight: 50}}})
-	ctx := request("http://sho.rt/abc?x=1", &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7)}, "User-Agent", firefox, "Accept-Language", "iw-IL")
-	e.handler.Serve(ctx)
-	if allocs := testing.AllocsPerRun(100, func() { ctx.Response.Reset(); e.handler.Serve(ctx) }); allocs != 0 {
-		t.Errorf("%v allocations per redirect", allocs)
-	}
-}

@@ -1,3 +1,5 @@
+//go:build engines
+
 package worker_test
 
 import (
@@ -5,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/segmentio/kafka-go"
+	"go.uber.org/goleak"
 
 	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema/stream"
@@ -13,6 +16,8 @@ import (
 )
 
 var engines enginetest.Engines
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 
 // TestClicksOfAReplacedKafkaTopicAreCounted replaces the topic by one that is longer than the position.
 func TestClicksOfAReplacedKafkaTopicAreCounted(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
-	"go.uber.org/goleak"
 
 	"linkstream/ingest/worker"
 	"linkstream/schema"
@@ -26,10 +25,6 @@ import (
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
-
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(engines.Of(m))
-}
 
 // quick is a configuration for tests that wait for each batch.
 func quick() worker.Config {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -16,18 +15,7 @@ import (
 
 func TestLag(t *testing.T) {
 	t.Parallel()
-	t.Run("on the broker of tests", func(t *testing.T) {
-		t.Parallel()
-		testLag(t, streamtest.StartBroker(t).Config(3))
-	})
-	t.Run("on Kafka", func(t *testing.T) {
-		t.Parallel()
-		cfg := stream.DefaultConfig()
-		cfg.Brokers, cfg.Partitions = engines.Kafka(t), 3
-		cfg.Clicks, cfg.Dead, cfg.Changes = enginetest.Name(), enginetest.Name(), enginetest.Name()
-		cfg.Group = enginetest.Name()
-		testLag(t, cfg)
-	})
+	testLag(t, streamtest.StartBroker(t).Config(3))
 }
 
 // store stands for the click store's positions.

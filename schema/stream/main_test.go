@@ -5,16 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
-	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
-
-var engines enginetest.Engines
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 
 // shortWait is the wait of a fetch that finds no record.
 const shortWait = 50 * time.Millisecond

@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"linkstream/schema/testkit"
 )
 
 // Programs are the folders of the programs that are deployed.
@@ -31,41 +34,51 @@ var Root = sync.OnceValue(func() string {
 	panic(fmt.Sprintf("find go.mod: %v", err))
 })
 
-var (
-	builtDir  string // the folder of the built programs
-	buildOnce = sync.OnceValue(build)
-)
+// built are the programs that tests of this process have used.
+var built struct {
+	sync.Mutex
+	dir      string
+	programs map[string]error // to the error of its build
+}
 
-// Program returns the path of a program, built from this source. It skips the test with the flag -short.
+// Program returns the path of a program, the last part of its folder's name, built from this source as it is deployed: without
+// the race detector. It is built once per process.
 func Program(tb testing.TB, name string) string {
 	tb.Helper()
-	if testing.Short() {
-		tb.Skip("-short leaves out tests of the built programs")
+	built.Lock()
+	defer built.Unlock()
+	if built.dir == "" {
+		built.programs = map[string]error{}
+		testkit.Must(tb, lookAtSource())
+		var err error
+		built.dir, err = os.MkdirTemp("", "linkstream-programs-")
+		testkit.Must(tb, err)
 	}
-	if err := buildOnce(); err != nil {
-		tb.Fatal(err)
+	err, done := built.programs[name]
+	if !done {
+		err = Build(Root(), built.dir, folderOf(name))
+		built.programs[name] = err
 	}
-	return filepath.Join(builtDir, name)
+	testkit.Must(tb, err)
+	return filepath.Join(built.dir, name)
 }
 
-// build builds the programs as they are deployed, which is without the race detector.
-func build() (err error) {
-	if builtDir, err = os.MkdirTemp("", "linkstream-programs-"); err != nil {
-		return err
+// folderOf returns the folder of a program of this module.
+func folderOf(name string) string {
+	for _, folder := range Programs {
+		if path.Base(folder) == name {
+			return folder
+		}
 	}
-	if err := lookAtSource(); err != nil {
-		return fmt.Errorf("look at the module's files: %w", err)
-	}
-	return Build(Root(), builtDir)
+	return "./" + name
 }
 
-// Build builds the programs of the source in a folder into another one.
-func Build(source, into string) error {
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", into + "/"}, Programs...)
-	cmd := exec.Command("go", args...)
+// Build builds programs of the source in a folder into another one. args are flags of go build and the programs' folders.
+func Build(source, into string, args ...string) error {
+	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", into + "/"}, args...)...)
 	cmd.Dir, cmd.Env = source, append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %q: %w\n%s", Programs, err, out)
+		return fmt.Errorf("build %q: %w\n%s", args, err, out)
 	}
 	return nil
 }
@@ -100,8 +113,8 @@ type runner struct{ tests Runner }
 
 func (r runner) Run() int {
 	code := r.tests.Run()
-	if builtDir != "" {
-		if err := os.RemoveAll(builtDir); err != nil {
+	if built.dir != "" {
+		if err := os.RemoveAll(built.dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = max(code, 1)
 		}

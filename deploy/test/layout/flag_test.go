@@ -1,39 +1,95 @@
 package layout_test
 
 import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"linkstream/deploy/test/launch"
+	"linkstream/api/admin"
+	"linkstream/api/apiservice"
+	"linkstream/edge/edgeservice"
+	"linkstream/ingest/ingestservice"
+	"linkstream/schema/clickhouse"
+	"linkstream/schema/postgres"
+	"linkstream/schema/service"
+	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
+	"linkstream/schema/tracing"
 )
 
-func TestMain(m *testing.M) { os.Exit(launch.Of(m).Run()) }
+const sectionNames = `api|bootstrap|clickhouse|edge|ingest|kafka|log|ops|postgres|spool|trace`
 
 var (
-	listedFlag = regexp.MustCompile(`(?m)^  -([a-z0-9.-]+)`)
+	definesFlag = regexp.MustCompile(`(?:Var|Func)$`) // the methods of a flag.FlagSet, and schema.SecretVar
+	flagName    = regexp.MustCompile(`^[a-z][a-z0-9.-]+$`)
 	// namedFlag and namedVariable are settings that documents mention.
-	namedFlag     = regexp.MustCompile(`(?:^|[^a-z])-((?:api|bootstrap|clickhouse|edge|ingest|kafka|log|ops|postgres|spool|trace)\.[a-z0-9-]*[a-z0-9])`)
-	namedVariable = regexp.MustCompile(`LINKSTREAM_((?:API|BOOTSTRAP|CLICKHOUSE|EDGE|INGEST|KAFKA|LOG|OPS|POSTGRES|SPOOL|TRACE)_[A-Z_]*[A-Z])`)
+	namedFlag     = regexp.MustCompile(`(?:^|[^a-z])-((?:` + sectionNames + `)\.[a-z0-9-]*[a-z0-9])`)
+	namedVariable = regexp.MustCompile(`LINKSTREAM_((?:` + strings.ToUpper(sectionNames) + `)_[A-Z_]*[A-Z])`)
 )
+
+// settings returns the flags of the programs: the names that RegisterFlags of their configurations define, and the names in
+// the source, which has more configurations than one can import.
+func settings(t *testing.T) (names []string) {
+	t.Helper()
+	for _, section := range []service.Section{new(edgeservice.Config), new(apiservice.Config), new(ingestservice.Config),
+		new(postgres.Config), new(clickhouse.Config), new(stream.Config), new(tracing.Config), new(admin.FirstAccount)} {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		_, _ = service.Parse(fs, nil, section) // also defines a flag for the file of each secret; needs no valid settings
+		fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	}
+	for _, folder := range []string{"api", "edge", "ingest", "schema", "deploy/standalone", "deploy/migrate-to"} {
+		testkit.Must(t, walkCode(os.DirFS(filepath.Join(moduleRoot, folder)), func(name string, content []byte) error {
+			file, err := parser.ParseFile(token.NewFileSet(), name, content, parser.SkipObjectResolution)
+			if err == nil {
+				ast.Inspect(file, func(n ast.Node) bool {
+					names = append(names, definedFlag(n)...)
+					return true
+				})
+			}
+			return err
+		}))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// definedFlag returns the name of the flag that a call such as fs.StringVar(&c.Listen, "edge.listen", …) or fs.Func("scope", …)
+// defines, if it is a literal: the first one.
+func definedFlag(n ast.Node) []string {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !definesFlag.MatchString(method.Sel.Name) {
+		return nil
+	}
+	for _, arg := range call.Args {
+		if literal, ok := arg.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			if name := strings.Trim(literal.Value, `"`); flagName.MatchString(name) {
+				return []string{name}
+			}
+			return nil
+		}
+	}
+	return nil
+}
 
 // TestFlagsAndManual compares the flags of the programs with what the documents say.
 func TestFlagsAndManual(t *testing.T) {
-	flags := map[string]string{} // to a program that has it
-	for _, program := range []string{"api", "edge", "ingest", "migrate-to", "standalone"} {
-		help, err := exec.Command(launch.Program(t, program), "-h").CombinedOutput()
-		testkit.Must(t, err)
-		for _, m := range listedFlag.FindAllStringSubmatch(string(help), -1) {
-			flags[m[1]] = program
-		}
-	}
+	flags := settings(t)
 	var documents, manual, table strings.Builder
 	for _, pattern := range []string{"README.md", ".github/*.md", "deploy/README.md", "deploy/manual/*.md"} {
-		paths, err := filepath.Glob(filepath.Join(launch.Root(), pattern))
+		paths, err := filepath.Glob(filepath.Join(moduleRoot, pattern))
 		testkit.Must(t, err)
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
@@ -48,23 +104,23 @@ func TestFlagsAndManual(t *testing.T) {
 		}
 	}
 	t.Run("every setting is in a table of the reference, every option of a command in the manual", func(t *testing.T) {
-		for name, program := range flags {
+		for _, name := range flags {
 			text := manual.String()
 			if strings.Contains(name, ".") && !strings.HasSuffix(name, "-file") { // settings whose name ends so are files of secrets
 				text = table.String()
 			}
 			if !regexp.MustCompile(`-` + regexp.QuoteMeta(name) + `(?:[^a-z0-9.-]|$)`).MatchString(text) {
-				t.Errorf("%s has -%s", program, name)
+				t.Errorf("-%s is not there", name)
 			}
 		}
 	})
 	t.Run("every setting that a document names is one", func(t *testing.T) {
 		variables := map[string]bool{}
-		for name := range flags {
+		for _, name := range flags {
 			variables[strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(name))] = true
 		}
 		for _, m := range namedFlag.FindAllStringSubmatch(documents.String(), -1) {
-			if flags[m[1]] == "" {
+			if !slices.Contains(flags, m[1]) {
 				t.Errorf("no program has -%s", m[1])
 			}
 		}

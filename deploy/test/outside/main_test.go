@@ -1,3 +1,5 @@
+//go:build deploy
+
 // Package outside_test tests what ships with the tools of those who use it or run it, as they would: the image and the files of compose,
 // the manifests for Kubernetes, the Debian package with its units, the alerts and the dashboard, the proxies' configurations, the
 // commands of the manual, the release, the API's description, certificates from an authority, a cluster of ClickHouse.
@@ -10,7 +12,6 @@ import (
 	"bytes"
 	"errors"
 	"flag"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -37,10 +38,6 @@ const parallelTests = "4"
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", parallelTests); err != nil {
 		panic(err)
-	}
-	if flag.Parse(); testing.Short() {
-		fmt.Println("SKIPPED: -short leaves out all tests of what ships")
-		return
 	}
 	goleak.VerifyTestMain(launch.Of(withShards{engines.Of(m)}),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),

@@ -1,3 +1,5 @@
+//go:build deploy
+
 package outside_test
 
 import (
@@ -218,7 +220,7 @@ func TestWorkflows(t *testing.T) {
 	testkit.Must(t, err)
 	workflows, err := filepath.Glob(filepath.Join(launch.Root(), ".github/workflows/*.yaml"))
 	testkit.Must(t, err)
-	testkit.Equal(t, "workflows", len(workflows), 2)
+	testkit.Equal(t, "workflows", len(workflows), 3)
 	makefile, err := os.ReadFile(filepath.Join(launch.Root(), "Makefile"))
 	testkit.Must(t, err)
 	for _, file := range workflows {
@@ -231,8 +233,8 @@ func TestWorkflows(t *testing.T) {
 			testkit.Must(t, err)
 			text := string(content)
 			for _, uses := range regexp.MustCompile(`(?m)uses: (.*)$`).FindAllStringSubmatch(text, -1) {
-				if !regexp.MustCompile(`^actions/[a-z-]+@v\d+(\.\d+\.\d+)?$`).MatchString(uses[1]) {
-					t.Errorf("%q is not pinned by version, or not GitHub's own", uses[1])
+				if !regexp.MustCompile(`^actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`).MatchString(uses[1]) {
+					t.Errorf("%q is not pinned by commit, or not GitHub's own", uses[1])
 				}
 			}
 			for _, target := range regexp.MustCompile(`make ([a-z-]+)`).FindAllStringSubmatch(text, -1) {

@@ -1,3 +1,5 @@
+//go:build deploy
+
 package outside_test
 
 import (
@@ -59,9 +61,7 @@ func startShards(t *testing.T) []*testengines.Engine {
 			shared.engines, shared.err = testengines.StartShards(context.Background(), shared.dir, log)
 		}
 	})
-	if shared.err != nil {
-		enginetest.Unavailable(t, shared.err)
-	}
+	testkit.Must(t, shared.err)
 	return shared.engines
 }
 

@@ -1,3 +1,5 @@
+//go:build !race
+
 package simulation_test
 
 import (
@@ -6,11 +8,9 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/storetest"
 )
 
 // store is a model of the click store. Like ClickHouse it keeps a row per click.
@@ -248,16 +248,4 @@ func top[K cmp.Ordered](counts map[K]int64, limit int) []K {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	return keys[:min(len(keys), limit)]
-}
-
-// The model passes the suite of the real stores, but that of reports, which it does not have.
-func TestModelStore(t *testing.T) {
-	for name, lowPosition := range map[string]bool{"highest position": false, "lowest position": true} {
-		t.Run(name, func(t *testing.T) {
-			storetest.TestCounting(t, func(*testing.T) (*store, func() *store) {
-				s := &store{lowPosition: lowPosition}
-				return s, func() *store { return s }
-			})
-		})
-	}
 }

@@ -1,3 +1,5 @@
+//go:build deploy
+
 // Package upgrade_test upgrades releases: the programs of this source start on data that the programs of each release have left behind,
 // take over from those of the last one at a time under load, and run beside them. It also moves a standalone service to the real
 // engines.

@@ -1,3 +1,5 @@
+//go:build deploy
+
 package upgrade_test
 
 import (
@@ -6,7 +8,9 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -20,6 +24,9 @@ type version string
 // newPrograms returns the programs of this source.
 func newPrograms(t *testing.T) version {
 	t.Helper()
+	for _, folder := range launch.Programs {
+		launch.Program(t, path.Base(folder))
+	}
 	return version(filepath.Dir(launch.Program(t, "edge")))
 }
 
@@ -50,7 +57,8 @@ func build(t *testing.T, source string) version {
 	t.Helper()
 	into, err := os.MkdirTemp(builtDir, "")
 	testkit.Must(t, err)
-	testkit.Must(t, launch.Build(source, into))
+	// The go command reuses what it compiled in a folder of another name.
+	testkit.Must(t, launch.Build(source, into, slices.Concat([]string{"-trimpath"}, launch.Programs)...))
 	return version(into)
 }
 

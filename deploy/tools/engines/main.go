@@ -50,10 +50,6 @@ func run(ctx context.Context, data string, command []string) (err error) {
 		}
 	}
 	engines, err := testengines.OpenAll(ctx, data, log)
-	if err != nil && len(command) > 0 && os.Getenv(testengines.RequireEnv) != "1" {
-		fmt.Fprintf(os.Stderr, "\n*** some engines are not available, tests that need them are skipped: %v\n\n", err)
-		return execute(ctx, command, nil)
-	}
 	if err != nil {
 		return err
 	}
@@ -74,15 +70,11 @@ func run(ctx context.Context, data string, command []string) (err error) {
 // printChromium prints which browser the command will use.
 func printChromium(ctx context.Context, log *slog.Logger) error {
 	browser, err := testengines.FindChromium(ctx, log)
-	if err == nil {
-		_, err = fmt.Fprintln(os.Stderr, browser)
+	if err != nil {
 		return err
 	}
-	if os.Getenv(testengines.RequireEnv) == "1" {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "\n*** no browser is available, tests that need one are skipped: %v\n\n", err)
-	return nil
+	_, err = fmt.Fprintln(os.Stderr, browser)
+	return err
 }
 
 // execute runs a command to its end. When ctx ends, it sends SIGTERM to the command.

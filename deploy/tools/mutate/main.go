@@ -2,7 +2,7 @@
 // test notices, among them all changes of statements that no test runs. It changes no file: the compiler reads the changed one from
 // elsewhere (go build -overlay).
 //
-//	go run ./deploy/tools/mutate [-timeout 2m] [-short=false] [-run PATTERN] [-lines FILE.go:FIRST-LAST] [PACKAGE...]
+//	go run ./deploy/tools/mutate [-timeout 2m] [-tags engines] [-run PATTERN] [-lines FILE.go:FIRST-LAST] [PACKAGE...]
 package main
 
 import (
@@ -31,7 +31,7 @@ var protocol = []string{"./edge/spool", "./ingest/worker", "./ingest/count", "./
 
 func main() {
 	timeout := flag.Duration("timeout", 2*time.Minute, "`time` that the tests of a change may take; a change that takes longer is noticed")
-	short := flag.Bool("short", true, "run the short tests; without it also those with engines")
+	tags := flag.String("tags", "", "`build tags` of the tests: engines for tests on engines")
 	tests := flag.String("run", "", "run the tests that match a `pattern` only")
 	lines := flag.String("lines", "", "change `file:first-last` only")
 	flag.Parse()
@@ -42,7 +42,7 @@ func main() {
 		packages = protocol
 	}
 	for _, dir := range packages {
-		m := mutator{dir: dir, timeout: *timeout, short: *short, tests: *tests}
+		m := mutator{dir: dir, timeout: *timeout, tags: *tags, tests: *tests}
 		if err := m.run(ctx, *lines); err != nil {
 			fmt.Fprintln(os.Stderr, "mutate:", err)
 			os.Exit(1)
@@ -54,7 +54,7 @@ func main() {
 type mutator struct {
 	dir     string
 	timeout time.Duration
-	short   bool
+	tags    string
 	tests   string
 }
 
@@ -156,7 +156,7 @@ func (m mutator) coverage(ctx context.Context) (blocks, error) {
 }
 
 func (m mutator) goTest(ctx context.Context, flags ...string) (output []byte, err error) {
-	args := append([]string{"test", fmt.Sprintf("-short=%t", m.short), "-run", m.tests, "-vet=off", "-count=1", "-failfast", "-timeout",
+	args := append([]string{"test", "-tags", m.tags, "-run", m.tests, "-vet=off", "-count=1", "-failfast", "-timeout",
 		m.timeout.String()}, flags...)
 	return exec.CommandContext(ctx, "go", append(args, m.dir)...).CombinedOutput()
 }

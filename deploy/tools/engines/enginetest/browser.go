@@ -6,30 +6,23 @@ import (
 	"testing"
 
 	"linkstream/deploy/tools/engines/testengines"
+	"linkstream/schema/testkit"
 )
 
 // Chromium returns a browser that the test can start.
 func Chromium(tb testing.TB) *testengines.Chromium {
 	tb.Helper()
-	skipIfShort(tb)
 	browser, err := testengines.FindChromium(tb.Context(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
-	if err != nil {
-		Unavailable(tb, err)
-	}
+	testkit.Must(tb, err)
 	return browser
 }
 
 // AxeCore returns the script of axe-core, which adds the object axe to a page.
 func AxeCore(tb testing.TB) string {
 	tb.Helper()
-	skipIfShort(tb)
 	path, err := testengines.AxeCore(tb.Context(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
-	if err != nil {
-		Unavailable(tb, err)
-	}
+	testkit.Must(tb, err)
 	script, err := os.ReadFile(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return string(script)
 }

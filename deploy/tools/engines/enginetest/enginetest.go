@@ -5,8 +5,8 @@
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 //
-// A test whose engine is not available is skipped with a message on stderr. If testengines.RequireEnv is 1, it fails.
-// With the flag -short, all tests that need an engine are skipped.
+// A test whose engine is not available fails. Files of tests that import this package have the build constraint engines
+// or deploy, so that go test ./... without tags needs Go alone.
 package enginetest
 
 import (
@@ -114,7 +114,7 @@ func (e *Engines) ClickHouseHTTP(tb testing.TB) string {
 	tb.Helper()
 	engine := e.get(tb, &e.clickhouse, "clickhouse", testengines.ClickHouse)
 	if engine.HTTPAddr == "" {
-		Unavailable(tb, fmt.Errorf("no address for HTTP: %s is not set", testengines.ClickHouseHTTPEnv))
+		tb.Fatalf("no address for HTTP: %s is not set", testengines.ClickHouseHTTPEnv)
 	}
 	return clickhouseDatabase(tb, engine.HTTPAddr)
 }
@@ -150,14 +150,11 @@ func Name() string { return "test_" + strings.ToLower(rand.Text()[:12]) }
 // that does not use the environment, such as testengines.StartPostgres.
 func Own(tb testing.TB, start testengines.Starter) *testengines.Engine {
 	tb.Helper()
-	skipIfShort(tb)
 	dir, remove, err := tempFolder()
 	testkit.Must(tb, err)
 	tb.Cleanup(func() { testkit.Must(tb, remove()) })
 	engine, err := start(tb.Context(), dir, slog.New(slog.NewTextHandler(tb.Output(), nil)))
-	if err != nil {
-		Unavailable(tb, err)
-	}
+	testkit.Must(tb, err)
 	tb.Cleanup(func() { testkit.Must(tb, engine.Close()) })
 	return engine
 }
@@ -167,23 +164,17 @@ func Own(tb testing.TB, start testengines.Starter) *testengines.Engine {
 func SecureKafka(tb testing.TB) (secure *testengines.Secure, addr string) {
 	tb.Helper()
 	engine := Own(tb, testengines.StartKafka)
-	if engine.Secure == nil {
-		Unavailable(tb, errors.New("the embedded broker has no listener for TLS"))
-	}
 	return engine.Secure, engine.Addr
 }
 
 // Brokers starts a Kafka of three nodes for one test, which may lose some of them.
 func Brokers(tb testing.TB) *testengines.Brokers {
 	tb.Helper()
-	skipIfShort(tb)
 	dir, remove, err := tempFolder()
 	testkit.Must(tb, err)
 	tb.Cleanup(func() { testkit.Must(tb, remove()) })
 	brokers, err := testengines.StartBrokers(tb.Context(), dir, slog.New(slog.NewTextHandler(tb.Output(), nil)))
-	if err != nil {
-		Unavailable(tb, err)
-	}
+	testkit.Must(tb, err)
 	tb.Cleanup(func() { testkit.Must(tb, brokers.Close()) })
 	return brokers
 }
@@ -207,7 +198,6 @@ func Certificate(tb testing.TB) (certFile, keyFile string) {
 
 func (e *Engines) get(tb testing.TB, s *shared, name string, start testengines.Starter) *testengines.Engine {
 	tb.Helper()
-	skipIfShort(tb)
 	s.once.Do(func() {
 		var dir string
 		if dir, s.err = e.folder(); s.err == nil {
@@ -215,9 +205,7 @@ func (e *Engines) get(tb testing.TB, s *shared, name string, start testengines.S
 			s.engine, s.err = start(context.Background(), filepath.Join(dir, name), slog.New(slog.NewTextHandler(os.Stderr, nil)))
 		}
 	})
-	if s.err != nil {
-		Unavailable(tb, s.err)
-	}
+	testkit.Must(tb, s.err)
 	return s.engine
 }
 
@@ -236,24 +224,6 @@ func tempFolder() (dir string, remove func() error, err error) {
 		return testengines.DiskFolder()
 	}
 	return testengines.TempFolder()
-}
-
-// skipIfShort skips a test that needs an engine or a browser if the flag -short is set.
-func skipIfShort(tb testing.TB) {
-	tb.Helper()
-	if testing.Short() {
-		tb.Skip("-short leaves out tests that need an engine or a browser")
-	}
-}
-
-// Unavailable ends a test whose engine is not available.
-func Unavailable(tb testing.TB, err error) {
-	tb.Helper()
-	if os.Getenv(testengines.RequireEnv) == "1" {
-		tb.Fatal(err)
-	}
-	fmt.Fprintf(os.Stderr, "\n*** NOT TESTED: %s: %v\n\n", tb.Name(), err)
-	tb.Skip(err)
 }
 
 // create executes statement by exec, and undo when the test ends.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"linkstream/deploy/tools/engines/testengines"
+	"linkstream/schema/testkit"
 )
 
 // Lent are engines that one test uses at a time, with databases of its own. The test may stop and kill each of them.
@@ -22,11 +23,8 @@ type Lent struct {
 // engines takes less time than to start them. The environment is not used.
 func (e *Engines) Lend(tb testing.TB) *Lent {
 	tb.Helper()
-	skipIfShort(tb)
 	all, err := e.takeIdle()
-	if err != nil {
-		Unavailable(tb, err)
-	}
+	testkit.Must(tb, err)
 	running := true
 	tb.Cleanup(func() { // runs last: nothing uses the engines any more
 		if running {

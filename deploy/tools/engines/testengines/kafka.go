@@ -25,16 +25,11 @@ func Kafka(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
 }
 
 // StartKafka starts an Apache Kafka 4 in KRaft mode, one process that is broker and controller. It does not create
-// topics automatically. If Kafka is not available, an embedded broker replaces it, unless RequireEnv is 1.
+// topics automatically.
 func StartKafka(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
-	e := &Engine{Name: "kafka"}
-	programs, missing := kafkaOfMachine(ctx, log)
-	if missing != nil {
-		missing = fmt.Errorf("no kafka, and %s is not set: %w", KafkaEnv, missing)
-		if os.Getenv(RequireEnv) == "1" {
-			return nil, missing
-		}
-		log.Warn("an embedded broker replaces Kafka", "error", missing)
+	programs, err := kafkaOfMachine(ctx, log)
+	if err != nil {
+		return nil, fmt.Errorf("no kafka, and %s is not set: %w", KafkaEnv, err)
 	}
 	dir, release, err := lockFolder(dir)
 	if err != nil {
@@ -44,12 +39,7 @@ func StartKafka(ctx context.Context, dir string, log *slog.Logger) (*Engine, err
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start kafka: %w", err), release())
 	}
-	e.Addr = hostPort(ports[0])
-	if missing != nil {
-		e.Version, e.Source = "kfake", "embedded"
-		return e.started(ctx, &embeddedBroker{dir: filepath.Join(dir, "kfake"), port: ports[0], log: log}, release, log)
-	}
-	e.Version, e.Source = programs.version, programs.libs
+	e := &Engine{Name: "kafka", Addr: hostPort(ports[0]), Version: programs.version, Source: programs.libs}
 	if e.Secure, err = newSecure(dir, ports[2]); err != nil {
 		return nil, errors.Join(fmt.Errorf("start kafka: %w", err), release())
 	}

@@ -28,7 +28,7 @@ func LimitFiles(pid int, bytes uint64) error {
 
 // LimitFiles limits the size of the files that the engine writes until it ends, see the function. It does not affect
 // other processes that the engine has started. An engine may end itself then, as Kafka does on a full disk: that is not
-// logged as unexpected. errors.ErrUnsupported for the embedded broker.
+// logged as unexpected. errors.ErrUnsupported for an engine that does not run.
 func (e *Engine) LimitFiles(bytes uint64) error {
 	return e.do("limit files of", func(s server) error {
 		p, ok := s.(*process)

@@ -28,10 +28,6 @@ const (
 	ClickHouseHTTPEnv = "LINKSTREAM_TEST_CLICKHOUSE_HTTP" // URL of the same server, HTTP; optional
 )
 
-// RequireEnv is an environment variable. If it is 1, the embedded broker never replaces Kafka, and a test fails instead
-// of being skipped when its engine is not available.
-const RequireEnv = "LINKSTREAM_REQUIRE_ENGINES"
-
 // user is the user name of clients, for engines that ask for one.
 const user = "linkstream"
 
@@ -53,13 +49,13 @@ type Starter func(ctx context.Context, dir string, log *slog.Logger) (*Engine, e
 type Engine struct {
 	Name     string   // "postgres", "kafka" or "clickhouse"
 	Version  string   // empty if unknown
-	Source   string   // where it comes from: an environment variable, a folder, or "embedded"
+	Source   string   // where it comes from: an environment variable or a folder
 	Addr     string   // for clients: host:port of Kafka, otherwise a URL, which may hold a password
 	HTTPAddr string   // ClickHouse only: URL of its HTTP interface; empty if unknown
 	ToolEnv  []string // Postgres only: variables by which the programs in Source, such as pg_dump, find their libraries
 	CertFile string   // Postgres only: its self-signed certificate, for clients that use TLS; empty if unknown
 
-	Secure *Secure // Kafka only: a second listener; nil for the embedded broker and for one from the environment
+	Secure *Secure // Kafka only: a second listener; nil for a broker from the environment
 
 	mu      sync.Mutex
 	server  server // nil for an engine from the environment
@@ -84,7 +80,7 @@ func (e *Engine) Start(ctx context.Context) error {
 // Stop shuts the engine down cleanly, without waiting for clients to disconnect. The data stays.
 func (e *Engine) Stop() error { return e.do("stop", server.stop) }
 
-// Kill ends the engine as kill -9 does. The data stays. The embedded broker is stopped instead.
+// Kill ends the engine as kill -9 does. The data stays.
 func (e *Engine) Kill() error { return e.do("kill", server.kill) }
 
 func (e *Engine) do(verb string, f func(server) error) error {

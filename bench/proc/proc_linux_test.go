@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -165,9 +164,6 @@ func TestThisMachine(t *testing.T) {
 }
 
 func TestListening(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells the processes of a port")
-	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
 	defer listener.Close()
