@@ -17,8 +17,9 @@ import (
 var spellings = linkstore.Dialect{
 	"now": "clock_timestamp()",
 
-	"for update": " FOR NO KEY UPDATE", "for update of l": " FOR NO KEY UPDATE OF l", "for update skip locked": " FOR NO KEY UPDATE SKIP LOCKED", "for share": " FOR SHARE",
-	"for key share": " FOR KEY SHARE",
+	"for update": " FOR NO KEY UPDATE", "for update of l": " FOR NO KEY UPDATE OF l",
+	"for update skip locked": " FOR NO KEY UPDATE SKIP LOCKED",
+	"for share":              " FOR SHARE", "for share of h": " FOR SHARE OF h", "for key share": " FOR KEY SHARE",
 
 	"lock accounts": "LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE", "try lock": "pg_try_advisory_xact_lock(%1)",
 
@@ -27,6 +28,18 @@ var spellings = linkstore.Dialect{
 	"words": "unnest(string_to_array(%1, ' ')) AS word (value)",
 	// An array makes the planner look up its elements, however many it expects.
 	"row": "ctid", "among": "= ANY (ARRAY(", "end": "))",
+
+	"json": "nullif(%1, '')::jsonb",
+
+	// A position in the outbox is the oldest transaction that was in progress when it was read: entries of older ones were
+	// read, and later calls read entries of this one and all newer ones. Entries have the numbers of their transactions,
+	// because IDs become visible in another order than they are given. A position after the newest transaction is from
+	// before a restore, and all entries are read.
+	"pending": `
+	WITH oldest AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xact)
+	SELECT oldest.xact, coalesce(entry.changes, '') FROM oldest LEFT JOIN LATERAL (
+		SELECT changes FROM outbox WHERE outbox.xact >= CASE WHEN %1 <= oldest.xact THEN %1 ELSE 0 END LIMIT %2) AS entry ON true`,
+	"oldest entries": "xact, id LIMIT 32", // an entry has the links that a statement has created, at most 1000
 
 	"binary": ` COLLATE "C"`, "folded": `lower(%1 COLLATE "C")`, "find": "strpos", "greatest": "greatest", "least": "least",
 }

@@ -15,7 +15,8 @@ import (
 var spellings = linkstore.Dialect{
 	"now": "$now", // an argument that bind adds: tests have clocks of their own
 
-	"for update": "", "for update of l": "", "for update skip locked": "", "for share": "", "for key share": "",
+	"for update": "", "for update of l": "", "for update skip locked": "",
+	"for share": "", "for share of h": "", "for key share": "",
 
 	"lock accounts": "SELECT 1", "try lock": "%1 IS NOT NULL",
 
@@ -23,6 +24,13 @@ var spellings = linkstore.Dialect{
 	"keys":  "(SELECT key + 1 AS place, value AS domain_id, %2 ->> key AS hash FROM json_each(%1)) AS k",
 	"words": `json_each('["' || replace(%1, ' ', '","') || '"]') AS word`,
 	"row":   "%1, %2", "among": "IN (", "end": ")",
+
+	"json": "nullif(%1, '')",
+
+	// IDs of entries become visible in their order, because there is one writer at a time. So a position is an ID.
+	"pending": `
+	SELECT (SELECT max(id) FROM outbox), changes FROM outbox WHERE id > %1 ORDER BY id LIMIT %2`,
+	"oldest entries": "id LIMIT 1024", // an entry has one change
 
 	"binary": "", "folded": "%1", "find": "instr", "greatest": "max", "least": "min",
 }

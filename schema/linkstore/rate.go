@@ -1,17 +1,13 @@
-package postgres
+package linkstore
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"linkstream/schema"
 )
 
-// countLease returns no row if the token has a later window, unless that is later than $3: the clock that
-// named it was wrong.
+// countLease returns no row if the token has a later window, unless that is later than $3: the clock that named it was wrong.
 const countLease = `
 	INSERT INTO rate_windows AS r (token_id, begins_at, leases) VALUES ($1, $2, 1)
 	ON CONFLICT (token_id) DO UPDATE SET
@@ -20,13 +16,15 @@ const countLease = `
 	RETURNING leases`
 
 // LeaseRequests implements schema.RateStore.
-func (s *Store) LeaseRequests(ctx context.Context, tokenID int64, window time.Time, limit int) (granted, left int, err error) {
+func (s *Store) LeaseRequests(
+	ctx context.Context, tokenID int64, window time.Time, limit int,
+) (granted, left int, err error) {
 	var leases int64
-	err = s.pool.QueryRow(ctx, countLease, tokenID, window, window.Add(schema.RateSkew)).Scan(&leases)
-	if errors.Is(err, pgx.ErrNoRows) {
+	err = write(ctx, s.db, value(&leases), countLease, tokenID, window, window.Add(schema.RateSkew))
+	switch {
+	case schema.ErrorCode(err) == schema.CodeNotFound:
 		return 0, 0, nil
-	}
-	if err != nil {
+	case err != nil:
 		return 0, 0, wrap(err, "lease requests of token %d", tokenID)
 	}
 	granted, left = schema.Lease(limit, leases)

@@ -1,0 +1,38 @@
+package linkstore
+
+import (
+	"context"
+
+	"linkstream/schema"
+)
+
+const (
+	sharedValue    = `SELECT value FROM shared_values WHERE name = $1`
+	addSharedValue = `INSERT INTO shared_values (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+	setSharedValue = `
+	INSERT INTO shared_values (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	deleteSharedValues = `DELETE FROM shared_values WHERE name{binary} >= $1 AND name{binary} < $2`
+)
+
+// SharedValue implements schema.SharedStore.
+func (s *Store) SharedValue(ctx context.Context, name string, first []byte) (found []byte, err error) {
+	err = get(ctx, s.db, value(&found), sharedValue, name)
+	if schema.ErrorCode(err) == schema.CodeNotFound && len(first) > 0 {
+		if _, err = exec(ctx, s.db, addSharedValue, name, first); err == nil {
+			err = get(ctx, s.db, value(&found), sharedValue, name)
+		}
+	}
+	return found, wrap(err, "read shared value %q", name)
+}
+
+// SetSharedValue implements schema.SharedStore.
+func (s *Store) SetSharedValue(ctx context.Context, name string, content []byte) error {
+	_, err := exec(ctx, s.db, setSharedValue, name, content)
+	return wrap(err, "store shared value %q", name)
+}
+
+// DeleteSharedValues implements schema.SharedStore.
+func (s *Store) DeleteSharedValues(ctx context.Context, from, before string) error {
+	_, err := exec(ctx, s.db, deleteSharedValues, from, before)
+	return wrap(err, "delete shared values before %q", before)
+}

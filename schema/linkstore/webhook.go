@@ -1,0 +1,261 @@
+package linkstore
+
+import (
+	"context"
+	"time"
+
+	"linkstream/schema"
+)
+
+const (
+	webhookColumns = `id, account_id, url, events, domain_id, hash, tag, people_only, active, off_reason, secret, old_secret,
+		old_secret_until, created_at, updated_at, waiting, dropped, failing_since, next_at`
+	insertWebhook = `
+	INSERT INTO webhooks (account_id, url, events, domain_id, hash, tag, people_only, active, secret, created_at, updated_at,
+		next_at, clicks_since)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, {now}, {now}
+	WHERE (SELECT count(*) FROM webhooks WHERE account_id = $1) < $11
+	RETURNING id`
+	webhooksOfAccount = `SELECT ` + webhookColumns + ` FROM webhooks WHERE account_id = $1 ORDER BY id`
+	webhookOfAccount  = `SELECT ` + webhookColumns + ` FROM webhooks WHERE account_id = $1 AND id = $2`
+	updateWebhook     = `
+	UPDATE webhooks SET url = $3, events = $4, domain_id = $5, hash = $6, tag = $7, people_only = $8, active = $9,
+		updated_at = $10, off_reason = '', failing_since = NULL, next_at = {now}, holder = '',
+		clicks_since = CASE WHEN ` + getsClicks + ` THEN clicks_since ELSE {now} END
+	WHERE account_id = $1 AND id = $2`
+	rotateSecret = `
+	UPDATE webhooks SET old_secret = secret, old_secret_until = $4, secret = $3 WHERE account_id = $1 AND id = $2`
+	deleteWebhook = `DELETE FROM webhooks WHERE account_id = $1 AND id = $2`
+	dropWaiting   = `DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'waiting'`
+	noteDropped   = `UPDATE webhooks SET dropped = dropped + $2, waiting = 0 WHERE id = $1`
+	reserveTest   = `
+	UPDATE webhooks SET waiting = waiting + 2 WHERE account_id = $1 AND id = $2 AND active AND waiting + 2 <= $3
+		AND (SELECT count(*) FROM (
+			SELECT 1 FROM webhook_deliveries WHERE webhook_id = $2 AND status = 'waiting' LIMIT $4) AS first) < $4`
+	addTest = `
+	INSERT INTO webhook_deliveries (webhook_id, message, event, at, data) VALUES ($1, $2, $3, {now}, '{}')`
+	// lockWebhook comes first in every transaction that changes deliveries of a webhook.
+	lockWebhook    = `SELECT id FROM webhooks WHERE id = $1 AND active{for update}`
+	resendDelivery = `
+	UPDATE webhook_deliveries SET status = 'waiting' WHERE webhook_id = $1 AND message = $2 AND status <> 'waiting'
+	RETURNING octet_length(data)`
+	hasDelivery = `SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND message = $2 AND clicks = 0`
+	addWaiting  = `UPDATE webhooks SET waiting = {greatest}(0, waiting + $2) WHERE id = $1`
+
+	deliveryColumns = `id, message, event, at, status, attempts, error`
+	deliveries      = `
+	SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE webhook_id = $1 AND clicks = 0 ORDER BY id DESC LIMIT $2`
+	waitingDeliveries = `
+	SELECT ` + deliveryColumns + `, data, clicks > 0 FROM webhook_deliveries
+	WHERE webhook_id = $1 AND status = 'waiting' ORDER BY id LIMIT $2`
+
+	canSend = `w.waiting > 0 AND w.next_at <= {now} AND w.active AND (w.leased_until IS NULL OR w.leased_until <= {now})
+		AND NOT (SELECT suspended FROM accounts WHERE id = w.account_id)`
+	hasWork       = `SELECT EXISTS (SELECT 1 FROM webhooks w WHERE ` + canSend + `)`
+	claimWebhooks = `
+	UPDATE webhooks SET holder = $1, leased_until = {now} + CAST($2 AS interval), next_at = {now} WHERE id {among}
+		SELECT w.id FROM webhooks w WHERE ` + canSend + ` ORDER BY w.next_at LIMIT $3{for update skip locked}{end}
+	RETURNING ` + webhookColumns
+	noteAttempt = `
+	UPDATE webhooks SET leased_until = {now} + CAST($3 AS interval), next_at = {now} + CAST($5 AS interval),
+		failing_since = CASE WHEN NOT $4 THEN coalesce(failing_since, {now}) END,
+		active = active AND $6 = '', off_reason = $6
+	WHERE id = $1 AND holder = $2`
+	setDelivery = `
+	UPDATE webhook_deliveries SET status = $2, attempts = attempts + 1, error = $3 WHERE id = $1 AND status = 'waiting'`
+	forgetDeliveries = `
+	DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND status <> 'waiting' AND id <= (
+		SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND status <> 'waiting' ORDER BY id DESC LIMIT 1 OFFSET $2)`
+	releaseWebhook = `UPDATE webhooks SET holder = '', leased_until = NULL WHERE id = $1 AND holder = $2`
+)
+
+func webhookFields(h *schema.Webhook) []any {
+	return []any{&h.ID, &h.AccountID, &h.URL, schema.TagsColumn{List: &h.Events}, &h.DomainID, &h.Hash, &h.Tag, &h.PeopleOnly,
+		&h.Active, &h.OffReason, &h.Secret, &h.OldSecret, &h.OldSecretUntil, &h.CreatedAt, &h.UpdatedAt, &h.Waiting, &h.Dropped,
+		&h.FailingSince, &h.NextAt}
+}
+
+func deliveryFields(d *schema.Delivery) []any {
+	return []any{&d.ID, &d.Message, &d.Event, &d.At, &d.Status, &d.Attempts, &d.Error}
+}
+
+// CreateWebhook implements schema.WebhookStore. It locks the account, so that concurrent calls see each other's webhooks.
+func (s *Store) CreateWebhook(ctx context.Context, h *schema.Webhook) error {
+	err := s.db.Update(ctx, func(tx Conn) error {
+		if err := get(ctx, tx, value(new(int64)), lockAccount, h.AccountID); err != nil {
+			return err
+		}
+		err := write(ctx, tx, value(&h.ID), insertWebhook, h.AccountID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID,
+			h.Hash, h.Tag, h.PeopleOnly, h.Active, h.Secret, h.CreatedAt, schema.MaxWebhooks)
+		if schema.ErrorCode(err) == schema.CodeNotFound {
+			err = schema.Errorf(schema.CodeConflict, "it has %d", schema.MaxWebhooks)
+		}
+		return err
+	})
+	return wrap(err, "create webhook of account %d", h.AccountID)
+}
+
+// Webhooks implements schema.WebhookStore.
+func (s *Store) Webhooks(ctx context.Context, accountID int64) ([]schema.Webhook, error) {
+	hooks, err := list(ctx, s.db, webhookFields, webhooksOfAccount, accountID)
+	return hooks, wrap(err, "read webhooks of account %d", accountID)
+}
+
+// Webhook implements schema.WebhookStore.
+func (s *Store) Webhook(ctx context.Context, accountID, id int64) (hook schema.Webhook, err error) {
+	err = get(ctx, s.db, webhookFields(&hook), webhookOfAccount, accountID, id)
+	return hook, wrap(err, "read webhook %d of account %d", id, accountID)
+}
+
+// UpdateWebhook implements schema.WebhookStore.
+func (s *Store) UpdateWebhook(ctx context.Context, h schema.Webhook) error {
+	err := s.db.Update(ctx, func(tx Conn) error {
+		err := execOne(ctx, tx, updateWebhook, h.AccountID, h.ID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID, h.Hash,
+			h.Tag, h.PeopleOnly, h.Active, h.UpdatedAt)
+		if err == nil && !h.Active {
+			err = drop(ctx, tx, h.ID)
+		}
+		return err
+	})
+	return wrap(err, "update webhook %d of account %d", h.ID, h.AccountID)
+}
+
+// drop drops the waiting deliveries of a webhook, which the transaction has locked.
+func drop(ctx context.Context, tx Conn, id int64) error {
+	dropped, err := exec(ctx, tx, dropWaiting, id)
+	if err == nil {
+		_, err = exec(ctx, tx, noteDropped, id, dropped)
+	}
+	return err
+}
+
+// RotateSecret implements schema.WebhookStore.
+func (s *Store) RotateSecret(ctx context.Context, accountID, id int64, secret string, until time.Time) error {
+	err := execOne(ctx, s.db, rotateSecret, accountID, id, secret, until)
+	return wrap(err, "rotate secret of webhook %d of account %d", id, accountID)
+}
+
+// DeleteWebhook implements schema.WebhookStore.
+func (s *Store) DeleteWebhook(ctx context.Context, accountID, id int64) error {
+	return wrap(execOne(ctx, s.db, deleteWebhook, accountID, id), "delete webhook %d of account %d", id, accountID)
+}
+
+// TestWebhook implements schema.WebhookStore.
+func (s *Store) TestWebhook(ctx context.Context, accountID, id int64) error {
+	err := s.db.Update(ctx, func(tx Conn) error {
+		err := execOne(ctx, tx, reserveTest, accountID, id, schema.MaxWebhookWaiting, schema.MaxDeliveries)
+		if err == nil {
+			_, err = exec(ctx, tx, addTest, id, newMessage(), schema.EventTest)
+		}
+		return err
+	})
+	return wrap(err, "test webhook %d of account %d", id, accountID)
+}
+
+// Deliveries implements schema.WebhookStore.
+func (s *Store) Deliveries(ctx context.Context, webhookID int64) ([]schema.Delivery, error) {
+	all, err := list(ctx, s.db, deliveryFields, deliveries, webhookID, schema.MaxDeliveries)
+	return all, wrap(err, "read deliveries of webhook %d", webhookID)
+}
+
+// ResendDelivery implements schema.WebhookStore.
+func (s *Store) ResendDelivery(ctx context.Context, webhookID int64, message string) error {
+	err := s.db.Update(ctx, func(tx Conn) error {
+		if err := get(ctx, tx, value(new(int64)), lockWebhook, webhookID); err != nil {
+			return err
+		}
+		var size int64
+		err := write(ctx, tx, value(&size), resendDelivery, webhookID, message)
+		switch {
+		case schema.ErrorCode(err) == schema.CodeNotFound:
+			return get(ctx, tx, value(new(int64)), hasDelivery, webhookID, message)
+		case err != nil:
+			return err
+		}
+		_, err = exec(ctx, tx, addWaiting, webhookID, size)
+		return err
+	})
+	return wrap(err, "resend delivery %q of webhook %d", message, webhookID)
+}
+
+// ClaimWebhooks implements schema.WebhookStore. It looks for webhooks first, because SQLite has one lock for all changes.
+func (s *Store) ClaimWebhooks(
+	ctx context.Context, holder string, lease time.Duration, limit int,
+) (hooks []schema.Webhook, err error) {
+	var work bool
+	if err := get(ctx, s.db, value(&work), hasWork); err != nil || !work {
+		return nil, wrap(err, "look for webhooks")
+	}
+	var b Batch
+	b.rows(func(rows Rows) (err error) {
+		hooks, err = collect(rows, webhookFields)
+		return err
+	}, claimWebhooks, holder, lease, limit)
+	err = s.db.Send(ctx, &b)
+	return hooks, wrap(err, "claim webhooks")
+}
+
+// WaitingDeliveries implements schema.WebhookStore. It changes something only if clicks are to be put into deliveries.
+func (s *Store) WaitingDeliveries(ctx context.Context, webhookID int64, limit int) ([]schema.Delivery, error) {
+	all, open, err := waiting(ctx, s.db, webhookID, limit)
+	if err == nil && open {
+		err = s.db.Update(ctx, func(tx Conn) error {
+			err := putClicks(ctx, tx, webhookID, limit)
+			if err == nil {
+				all, _, err = waiting(ctx, tx, webhookID, limit)
+			}
+			return err
+		})
+	}
+	return all, wrap(err, "read waiting deliveries of webhook %d", webhookID)
+}
+
+// waiting returns deliveries up to the first row of clicks that are not in a delivery yet. open reports whether there is one.
+func waiting(ctx context.Context, c Conn, webhookID int64, limit int) (all []schema.Delivery, open bool, err error) {
+	rows, err := c.Query(ctx, statement(waitingDeliveries, []any{webhookID, limit}))
+	if err != nil {
+		return nil, false, err
+	}
+	var d schema.Delivery
+	var clicks bool
+	err = each(rows, append(deliveryFields(&d), &d.Data, &clicks), func() error {
+		if open = open || clicks; !open {
+			all = append(all, d)
+		}
+		return nil
+	})
+	return all, open, err
+}
+
+// NoteDelivery implements schema.WebhookStore.
+func (s *Store) NoteDelivery(
+	ctx context.Context, id int64, holder string, d schema.Delivery, note schema.DeliveryNote,
+) (bool, error) {
+	err := s.db.Update(ctx, func(tx Conn) error {
+		err := execOne(ctx, tx, noteAttempt, id, holder, note.Lease, note.Delivered, note.Pause, note.Off)
+		if err != nil {
+			return err
+		}
+		changed, err := exec(ctx, tx, setDelivery, d.ID, note.Status(), note.Error)
+		if err == nil && changed > 0 && note.Status() != schema.DeliveryWaiting {
+			_, err = exec(ctx, tx, addWaiting, id, -len(d.Data))
+		}
+		if err == nil && note.Off != "" {
+			err = drop(ctx, tx, id)
+		}
+		if err == nil {
+			_, err = exec(ctx, tx, forgetDeliveries, id, schema.MaxDeliveries)
+		}
+		return err
+	})
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return false, nil
+	}
+	return err == nil, wrap(err, "note delivery %d of webhook %d", d.ID, id)
+}
+
+// ReleaseWebhook implements schema.WebhookStore.
+func (s *Store) ReleaseWebhook(ctx context.Context, id int64, holder string) error {
+	_, err := exec(ctx, s.db, releaseWebhook, id, holder)
+	return wrap(err, "release webhook %d", id)
+}
