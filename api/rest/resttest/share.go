@@ -73,23 +73,25 @@ func testShares(t *testing.T, s System) {
 			testkit.Equal(t, "status of the revoked report", s.read(t, url).Status, http.StatusNotFound)
 		})
 	}
-	t.Run("are listed by pages, and an account has at most 100", func(t *testing.T) {
-		var newest string
-		for range 100 {
-			newest, _ = owner.Share(t, `{}`)
-		}
-		owner.Call(t, http.MethodPost, "/api/v1/shares", `{}`).Want(t, http.StatusUnprocessableEntity)
-		a := owner.Get(t, "/api/v1/shares?page=1").Want(t, http.StatusOK)
-		data := a.Body["data"].([]any)
-		testkit.Equal(t, "shares on a page", len(data), 20)
-		testkit.Equal(t, "newest", "/api/v1/shares/"+fmt.Sprint(data[0].(Object)["id"]), newest)
-		testkit.Equal(t, "total", fmt.Sprint(a.Body["meta"].(Object)["total"]), "100")
-		testkit.Equal(t, "shares on page 6",
-			len(owner.Get(t, "/api/v1/shares?page=6").Want(t, http.StatusOK).Body["data"].([]any)), 0)
-		owner.Get(t, "/api/v1/shares?page=0").Want(t, http.StatusUnprocessableEntity)
-		testkit.Equal(t, "shares of another account",
-			len(other.Get(t, "/api/v1/shares").Want(t, http.StatusOK).Body["data"].([]any)), 0)
-	})
+	t.Run("are listed by pages, and an account has at most 100", func(t *testing.T) { testPagesOfShares(t, owner, other) })
+}
+
+func testPagesOfShares(t *testing.T, owner, other account) {
+	var newest string
+	for range 100 {
+		newest, _ = owner.Share(t, `{}`)
+	}
+	owner.Call(t, http.MethodPost, "/api/v1/shares", `{}`).Want(t, http.StatusUnprocessableEntity)
+	a := owner.Get(t, "/api/v1/shares?page=1").Want(t, http.StatusOK)
+	data := a.Body["data"].([]any)
+	testkit.Equal(t, "shares on a page", len(data), 20)
+	testkit.Equal(t, "newest", "/api/v1/shares/"+fmt.Sprint(data[0].(Object)["id"]), newest)
+	testkit.Equal(t, "total", fmt.Sprint(a.Body["meta"].(Object)["total"]), "100")
+	testkit.Equal(t, "shares on page 6",
+		len(owner.Get(t, "/api/v1/shares?page=6").Want(t, http.StatusOK).Body["data"].([]any)), 0)
+	owner.Get(t, "/api/v1/shares?page=0").Want(t, http.StatusUnprocessableEntity)
+	testkit.Equal(t, "shares of another account",
+		len(other.Get(t, "/api/v1/shares").Want(t, http.StatusOK).Body["data"].([]any)), 0)
 }
 
 func testInvalidShares(t *testing.T, s System) {
