@@ -52,13 +52,12 @@
 //
 // # CPUs
 //
-// One busy loop costs less than two half-busy ones. So loops take up work one after another, when those that accept are busy and a CPU is
-// idle (balance_linux.go). A busy loop waits without telling Go's scheduler, and keeps its place to run; an idle one waits like any other
-// goroutine and costs nothing (loop.wait). Config.ReserveCPUs gives the scheduler as many places more.
+// There is one loop per two CPUs, since two half-busy loops cost more than one busy loop. All of them accept: the kernel skips loops that
+// are busy (EPOLLEXCLUSIVE), so a loop that is stuck, in a page fault of a slow disk for example, delays its own connections but no new
+// ones. A busy loop waits outside Go's scheduler, and keeps its place to run; an idle one waits like any other goroutine and costs nothing
+// (loop.wait). Config.ReserveCPUs gives the scheduler as many places more.
 //
-// A loop that is stuck, in a page fault of a slow disk for example, delays its own connections, but no new ones: a watcher has another loop
-// accept (watch_linux.go). When the server stops, it waits for a stuck loop no longer than for requests under way, and returns ErrStuck
-// (server_linux.go).
+// When the server stops, it waits for a stuck loop no longer than for requests under way, and returns ErrStuck (server_linux.go).
 //
 // # HTTPS
 //

@@ -282,7 +282,6 @@ const (
 	metricBack    = "linkstream_edge_connections_returned_total"
 	metricShed    = "linkstream_edge_connections_shed_total"
 	metricFull    = `linkstream_edge_connections_refused_total{reason="full"}`
-	metricStuck   = "linkstream_edge_loops_stuck_total"
 	metricAddress = `linkstream_edge_connections_refused_total{reason="address"}`
 )
 

@@ -43,7 +43,6 @@ type loop struct {
 	waiters     []*Waiter // that no request has
 
 	now       time.Duration // when the turn began, since the server's start
-	balance   balance
 	hot, warm bool          // how fast events follow one another: see wait
 	spareCPUs bool          // there are more places to run at than loops
 	accepts   bool          // the listener is with the poller
@@ -60,10 +59,9 @@ type loop struct {
 	parser  *bufio.Reader
 	writer  *bufio.Writer // into request.out
 
-	sleeping atomic.Bool // a message needs a wake-up
-	posted   atomic.Bool // there is a message
-	aborted  atomic.Bool // connections of goroutines are not waited for any longer
-	turns    atomic.Uint64
+	sleeping atomic.Bool  // a message needs a wake-up
+	posted   atomic.Bool  // there is a message
+	aborted  atomic.Bool  // connections of goroutines are not waited for any longer
 	oldest   atomic.Int64 // start of the longest idle time among its connections, as of the last turn; never without idle ones
 
 	mu    sync.Mutex
@@ -76,7 +74,6 @@ type loop struct {
 type message struct {
 	kind   messageKind
 	conn   *conn   // comesBack, isGone: one of the loop's
-	passed conn    // passedOn: what is known of another loop's
 	waiter *Waiter // mayGoOn: its request
 }
 
@@ -85,7 +82,6 @@ type messageKind uint8
 const (
 	comesBack messageKind = iota // a goroutine's connection is idle
 	isGone                       // a goroutine's connection is closed
-	passedOn                     // another loop's connection is the loop's from now on
 	shedOne                      // the longest idle connection makes room
 	mayGoOn                      // what a request has waited for is there
 	wakeUp                       // see Server.stopping and loop.aborted
@@ -129,7 +125,8 @@ func (l *loop) closeFDs() error {
 	return errors.Join(errs...)
 }
 
-// startAccepting has the kernel tell the loop of new connections, one loop of those that wait for each of them.
+// startAccepting registers the listener. The kernel wakes one of the loops that wait in epoll_wait for each connection
+// (EPOLLEXCLUSIVE), the first one in the order in which they registered.
 func (l *loop) startAccepting() error {
 	err := l.poller.control(unix.EPOLL_CTL_ADD, int32(l.listener), unix.EPOLLIN|unix.EPOLLEXCLUSIVE, aboutListener, 0)
 	l.accepts = err == nil
@@ -163,10 +160,8 @@ func (l *loop) turn() error {
 	if err != nil {
 		return fmt.Errorf("wait for connections: %w", err)
 	}
-	l.turns.Add(1)
 	l.request.Now = time.Now()
 	l.now = l.request.Now.Sub(l.server.started)
-	l.measure()
 	for i := range l.poller.events[:n] {
 		event := &l.poller.events[i]
 		switch {
@@ -250,8 +245,6 @@ func (l *loop) readInbox() {
 		case isGone:
 			l.elsewhere--
 			l.table.release(m.conn)
-		case passedOn:
-			l.takeOver(&m.passed)
 		case mayGoOn:
 			l.resume(m.waiter)
 		case shedOne:

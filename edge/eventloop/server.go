@@ -39,14 +39,13 @@ type Server struct {
 	addresses *fair.Count // of connections
 	started   time.Time
 
-	loops     []*loop
-	looping   atomic.Pointer[[]*loop] // loops, for other goroutines; nil before Serve
-	accepting atomic.Int32            // how many loops accept, counted from the first
-	open      atomic.Int64            // connections of loops, those that goroutines serve included
-	stopping  atomic.Bool             // answers are the last ones of their connections
-	nextLogs  sync.Map                // by message, *atomic.Int64 in nanoseconds since started
+	loops    []*loop
+	looping  atomic.Pointer[[]*loop] // loops, for other goroutines; nil before Serve
+	open     atomic.Int64            // connections of loops, those that goroutines serve included
+	stopping atomic.Bool             // answers are the last ones of their connections
+	nextLogs sync.Map                // by message, *atomic.Int64 in nanoseconds since started
 
-	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors, stuck *metrics.Counter
+	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors *metrics.Counter
 }
 
 // New returns a server that has yet to Serve. Its metrics go to set.
@@ -67,8 +66,6 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 			"Idle connections that were closed to make room for others."),
 		acceptErrors: service.NewCounter(set, "linkstream_edge_accept_errors_total",
 			"Connections that could not be accepted, and attempts for want of files or memory."),
-		stuck: service.NewCounter(set, "linkstream_edge_loops_stuck_total",
-			"Times that connections waited because every event loop that accepts was stuck."),
 		refusedFull:    service.NewCounter(set, refused+`{reason="full"}`, "Connections that were refused, by reason."),
 		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}

@@ -18,19 +18,16 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	if err != nil || listener < 0 {
 		return err != nil, err
 	}
-	watcher, err := s.openLoops(listener, ln.Addr())
-	if err != nil {
+	if err := s.openLoops(listener, ln.Addr()); err != nil {
 		return true, errors.Join(fmt.Errorf("serve on %s: %w", ln.Addr(), err), unix.Close(listener))
 	}
 	// While ln is open, Go's poller wakes a thread for each connection in vain. The loops' descriptor keeps the socket listening.
 	closed := ln.Close()
 	s.looping.Store(&s.loops)
-	s.accepting.Store(1)
 	ended := make(chan error, len(s.loops))
 	for _, l := range s.loops {
 		go func() { ended <- l.run() }()
 	}
-	go watcher.run()
 	running := len(s.loops)
 	var failed error
 	select {
@@ -38,7 +35,7 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	case failed = <-ended:
 		running--
 	}
-	failed = errors.Join(closed, failed, watcher.close())
+	failed = errors.Join(closed, failed)
 	if err := errors.Join(failed, s.stopLoops(listener, ended, running, grace)); err != nil {
 		return true, fmt.Errorf("serve on %s: %w", ln.Addr(), err)
 	}
@@ -88,7 +85,7 @@ func (s *Server) stopLoops(listener int, ended <-chan error, running int, grace 
 	return failed
 }
 
-func (s *Server) openLoops(listener int, local net.Addr) (w *watcher, err error) {
+func (s *Server) openLoops(listener int, local net.Addr) (err error) {
 	defer func() {
 		if err != nil {
 			for _, open := range s.loops {
@@ -99,11 +96,11 @@ func (s *Server) openLoops(listener int, local net.Addr) (w *watcher, err error)
 	for i := range s.cfg.loopCount() {
 		l, err := newLoop(s, i, listener, local)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.loops = append(s.loops, l)
 	}
-	return newWatcher(s, listener)
+	return nil
 }
 
 func (s *Server) wakeLoops() {

@@ -22,7 +22,6 @@ const (
 // like any other goroutine. That is slower to wake up, but lets the runtime's monitor sleep, too: for each blocked thread the monitor wakes
 // up some sixty times until it takes its P away, which costs more than many redirects.
 func (l *loop) wait() (int, error) {
-	l.balance.worked += time.Since(l.server.started) - l.now
 	timeout := l.untilNext()
 	l.sleeping.Store(true)
 	if l.posted.Load() { // a message that was posted before sleeping was set writes no wake-up
@@ -71,13 +70,13 @@ func (l *loop) nextDue() time.Duration {
 	if c := l.idle.first; c != nil {
 		next = min(next, c.since+l.server.cfg.IdleTimeout)
 	}
-	if !l.accepts && l.isEnlisted() {
+	if !l.accepts && !l.draining {
 		next = min(next, l.acceptAt)
 	}
 	return next
 }
 
-// keepTime handles timeouts, and starts or stops accepting.
+// keepTime handles timeouts, and accepts again after a shortage.
 func (l *loop) keepTime() error {
 	for c := l.fresh.first; c != nil && l.now >= c.since+l.server.cfg.ReadTimeout; c = l.fresh.first {
 		l.fresh.remove(c)
@@ -88,17 +87,11 @@ func (l *loop) keepTime() error {
 		l.close(c)
 	}
 	l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first))))
-	switch accepting := l.isEnlisted(); {
-	case accepting && !l.accepts && l.now >= l.acceptAt:
+	if !l.accepts && !l.draining && l.now >= l.acceptAt {
 		return l.startAccepting()
-	case !accepting && l.accepts:
-		l.stopAccepting()
-		return l.accept(acceptsAtEnd) // the poller may not report waiting connections to other loops again
 	}
 	return nil
 }
-
-func (l *loop) isEnlisted() bool { return l.number < int(l.server.accepting.Load()) && !l.draining }
 
 func since(c *conn) time.Duration {
 	if c == nil {
