@@ -35,12 +35,8 @@ func (l *loop) accept(most int) error {
 
 // runShort stops accepting for a while, because the listener stays ready and would keep the loop busy.
 func (l *loop) runShort(errno unix.Errno) {
-	l.server.acceptErrors.Inc()
-	for range shedPerShortage {
-		if !l.shed() {
-			break
-		}
-	}
+	l.noteOldest()
+	l.server.runShort()
 	l.retry = min(max(2*l.retry, shortestRetry), longestRetry)
 	l.acceptAt = l.now + l.retry
 	l.stopAccepting()
@@ -57,11 +53,14 @@ func (l *loop) admit(fd int32, from peer) {
 		return
 	}
 	l.guest = conn{fd: fd, peer: from, counted: counted}
-	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.makeRoom(l) && !s.shedSecure() {
-		s.leave(&l.guest)
-		s.refuseFull()
-		refuse(fd, tooMany)
-		return
+	if s.open.Add(1) > int64(s.cfg.MaxConnections) {
+		l.noteOldest()
+		if !s.makeRoom() {
+			s.leave(&l.guest)
+			s.refuseFull()
+			refuse(fd, tooMany)
+			return
+		}
 	}
 	l.serve(&l.guest, 0)
 }
@@ -82,35 +81,29 @@ func (s *Server) leave(c *conn) {
 	}
 }
 
-// makeRoom closes the connection that has been idle for longest, and reports whether there is one. If it belongs to another loop, there
-// is one connection too many until that loop closes it.
-func (s *Server) makeRoom(l *loop) bool {
-	l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first))))
-	longest := s.longestIdle(s.loops)
-	if longest == nil {
-		return false
+// idleOnLoops returns since when the connection of a loop has been idle that has been idle for longest.
+func (s *Server) idleOnLoops() time.Duration {
+	if longest := s.longestIdle(); longest != nil {
+		return time.Duration(longest.oldest.Load())
 	}
-	if longest == l {
-		return l.shed()
-	}
-	return longest.askToShed()
+	return never
 }
 
-// shedLooped is makeRoom for goroutines that are not a loop.
+// shedLooped closes that connection, at the next turn of its loop, and reports whether there is one.
 func (s *Server) shedLooped() bool {
-	loops := s.looping.Load()
-	if loops == nil {
-		return false
-	}
-	longest := s.longestIdle(*loops)
+	longest := s.longestIdle()
 	return longest != nil && longest.askToShed()
 }
 
-// longestIdle returns the loop of the connection that has been idle for longest, or nil if none is.
-func (s *Server) longestIdle(loops []*loop) *loop {
+// longestIdle returns the loop of that connection, or nil if none is idle.
+func (s *Server) longestIdle() *loop {
+	loops := s.looping.Load()
+	if loops == nil {
+		return nil
+	}
 	var longest *loop
 	oldest := int64(never)
-	for _, l := range loops {
+	for _, l := range *loops {
 		if at := l.oldest.Load(); at < oldest {
 			longest, oldest = l, at
 		}
@@ -118,26 +111,28 @@ func (s *Server) longestIdle(loops []*loop) *loop {
 	return longest
 }
 
-// askToShed asks a loop to shed, from another goroutine. Until the loop's next turn, its oldest connection counts as a little younger.
+// noteOldest tells others since when a connection of the loop has been idle.
+func (l *loop) noteOldest() { l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first)))) }
+
+// askToShed asks a loop to shed. Until the loop's next turn, its oldest connection counts as a little younger.
 func (l *loop) askToShed() bool {
-	if oldest := l.oldest.Load(); oldest != never {
+	if oldest := l.oldest.Load(); oldest != int64(never) {
 		l.oldest.CompareAndSwap(oldest, oldest+int64(time.Millisecond))
 	}
 	return l.post(message{kind: shedOne})
 }
 
-// shed closes the connection that has been idle for longest, and reports whether there was one.
-func (l *loop) shed() bool {
+// shed closes the connection of the loop that has been idle for longest, if there is one.
+func (l *loop) shed() {
 	from := &l.idle
 	if since(l.fresh.first) < since(l.idle.first) {
 		from = &l.fresh
 	}
 	c := from.first
 	if c == nil {
-		return false
+		return
 	}
 	from.remove(c)
 	l.close(c)
 	l.server.shed.Inc()
-	return true
 }

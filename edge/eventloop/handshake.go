@@ -65,7 +65,7 @@ func (h *handshakes) begin(c *secureConn, addr netip.Addr) (counted bool, err er
 	}
 	first := h.underWay.Remove(h.underWay.Front()).(*secureConn)
 	first.underWay = nil
-	_ = first.NetConn().Close() // ends its goroutine
+	_ = first.socket.Close() // ends its goroutine
 	h.refusedFull.Inc()
 	return counted, nil
 }

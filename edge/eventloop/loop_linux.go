@@ -39,7 +39,7 @@ type loop struct {
 	table    table
 
 	fresh, idle list
-	elsewhere   int       // connections that goroutines have, or that are parked
+	parked      int       // connections
 	waiters     []*Waiter // that no request has
 
 	now       time.Duration // when the turn began, since the server's start
@@ -61,7 +61,7 @@ type loop struct {
 
 	sleeping atomic.Bool  // a message needs a wake-up
 	posted   atomic.Bool  // there is a message
-	aborted  atomic.Bool  // connections of goroutines are not waited for any longer
+	aborted  atomic.Bool  // parked connections are not waited for any longer
 	oldest   atomic.Int64 // start of the longest idle time among its connections, as of the last turn; never without idle ones
 
 	mu    sync.Mutex
@@ -73,23 +73,20 @@ type loop struct {
 // message is what others tell a loop.
 type message struct {
 	kind   messageKind
-	conn   *conn   // comesBack, isGone: one of the loop's
 	waiter *Waiter // mayGoOn: its request
 }
 
 type messageKind uint8
 
 const (
-	comesBack messageKind = iota // a goroutine's connection is idle
-	isGone                       // a goroutine's connection is closed
-	shedOne                      // the longest idle connection makes room
-	mayGoOn                      // what a request has waited for is there
-	wakeUp                       // see Server.stopping and loop.aborted
+	shedOne messageKind = iota // the longest idle connection makes room
+	mayGoOn                    // what a request has waited for is there
+	wakeUp                     // see Server.stopping and loop.aborted
 )
 
 func newLoop(s *Server, number, listener int, local net.Addr) (*loop, error) {
 	l := &loop{server: s, number: number, listener: listener, drained: make(chan struct{}), wakeup: -1}
-	l.oldest.Store(never)
+	l.oldest.Store(int64(never))
 	if err := l.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open event loop: %w", err), l.closeFDs())
 	}
@@ -151,7 +148,7 @@ func (l *loop) run() error {
 }
 
 func (l *loop) finished() bool {
-	return l.draining && (l.elsewhere == 0 || l.aborted.Load())
+	return l.draining && (l.parked == 0 || l.aborted.Load())
 }
 
 // turn waits for events and deals with them.
@@ -186,7 +183,7 @@ func (l *loop) turn() error {
 	return l.keepTime()
 }
 
-// drain takes the connections that wait for accept, answers what has come, and closes every connection that is not elsewhere.
+// drain takes the connections that wait for accept, answers what has come, and closes every connection that is not parked.
 func (l *loop) drain() error {
 	defer close(l.drained)
 	l.draining = true
@@ -204,7 +201,7 @@ func (l *loop) drain() error {
 // hear deals with an event of a connection.
 func (l *loop) hear(c *conn, events uint32) {
 	switch c.state {
-	case withGoroutine, parked:
+	case parked:
 		c.told = true
 	case fresh:
 		l.fresh.remove(c)
@@ -240,11 +237,6 @@ func (l *loop) readInbox() {
 	l.mu.Unlock()
 	for _, m := range messages {
 		switch m.kind {
-		case comesBack:
-			l.takeBack(m.conn)
-		case isGone:
-			l.elsewhere--
-			l.table.release(m.conn)
 		case mayGoOn:
 			l.resume(m.waiter)
 		case shedOne:
@@ -255,7 +247,7 @@ func (l *loop) readInbox() {
 	l.spare = messages
 }
 
-// end closes what is left. A goroutine that still has a connection closes it by itself.
+// end closes what is left.
 func (l *loop) end() {
 	if !l.draining { // the loop has failed
 		l.draining = true
@@ -274,10 +266,7 @@ func (l *loop) end() {
 		}
 	}
 	l.table.each(func(c *conn) {
-		switch c.state {
-		case withGoroutine:
-			c.handed.abort()
-		case parked:
+		if c.state == parked {
 			l.close(c)
 		}
 	})

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const awaitEvery = 5 * time.Millisecond // between two looks whether goroutines have finished
+
 // serveLoops is Serve on loops. served is false if ln is not a TCP listener of the kernel.
 func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Duration) (served bool, err error) {
 	listener, err := borrow(ln)
@@ -46,7 +48,7 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 func (s *Server) stopLoops(listener int, ended <-chan error, running int, grace time.Duration) error {
 	graceful, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	// 1. Waiting connections are accepted; received requests are answered; all connections but those of goroutines are closed.
+	// 1. Waiting connections are accepted; received requests are answered; idle connections are closed.
 	s.stopping.Store(true)
 	s.wakeLoops()
 	drained := true
@@ -62,6 +64,7 @@ func (s *Server) stopLoops(listener int, ended <-chan error, running int, grace 
 	if drained {
 		failed = unix.Close(listener)
 	}
+	s.closeIdle()
 	// 3. Requests under way may finish.
 	defer context.AfterFunc(graceful, func() {
 		for _, l := range s.loops {
@@ -82,7 +85,20 @@ func (s *Server) stopLoops(listener int, ended <-chan error, running int, grace 
 	if !drained {
 		failed = errors.Join(failed, unix.Close(listener))
 	}
+	s.awaitHanded(graceful)
 	return failed
+}
+
+// awaitHanded waits until no goroutine has a connection of a loop, or ctx is done.
+func (s *Server) awaitHanded(ctx context.Context) {
+	ticker := time.NewTicker(awaitEvery)
+	defer ticker.Stop()
+	for s.handed.Load() > 0 && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
 }
 
 func (s *Server) openLoops(listener int, local net.Addr) (err error) {

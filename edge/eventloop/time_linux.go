@@ -9,7 +9,6 @@ import (
 const (
 	// shortWait bounds a wait that keeps the loop's thread, in milliseconds.
 	shortWait = 1
-	never     = math.MaxInt64
 )
 
 // wait waits for the next events and returns how many there are, perhaps none.
@@ -63,7 +62,7 @@ func (l *loop) untilNext() int {
 }
 
 func (l *loop) nextDue() time.Duration {
-	next := time.Duration(never)
+	next := never
 	if c := l.fresh.first; c != nil {
 		next = min(next, c.since+l.server.cfg.ReadTimeout)
 	}
@@ -80,13 +79,13 @@ func (l *loop) nextDue() time.Duration {
 func (l *loop) keepTime() error {
 	for c := l.fresh.first; c != nil && l.now >= c.since+l.server.cfg.ReadTimeout; c = l.fresh.first {
 		l.fresh.remove(c)
-		l.handOver(c, &handed{late: true}, false) // which answers 408
+		l.handOver(c, &handed{late: true}) // which answers 408
 	}
 	for c := l.idle.first; c != nil && l.now >= c.since+l.server.cfg.IdleTimeout; c = l.idle.first {
 		l.idle.remove(c)
 		l.close(c)
 	}
-	l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first))))
+	l.noteOldest()
 	if !l.accepts && !l.draining && l.now >= l.acceptAt {
 		return l.startAccepting()
 	}
