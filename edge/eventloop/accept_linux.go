@@ -81,55 +81,42 @@ func (s *Server) leave(c *conn) {
 	}
 }
 
-// idleOnLoops returns since when the connection of a loop has been idle that has been idle for longest.
-func (s *Server) idleOnLoops() time.Duration {
-	if longest := s.longestIdle(); longest != nil {
-		return time.Duration(longest.oldest.Load())
-	}
-	return never
-}
-
-// shedLooped closes that connection, at the next turn of its loop, and reports whether there is one.
-func (s *Server) shedLooped() bool {
-	longest := s.longestIdle()
-	return longest != nil && longest.askToShed()
-}
-
-// longestIdle returns the loop of that connection, or nil if none is idle.
-func (s *Server) longestIdle() *loop {
-	loops := s.looping.Load()
-	if loops == nil {
-		return nil
-	}
-	var longest *loop
-	oldest := int64(never)
-	for _, l := range *loops {
-		if at := l.oldest.Load(); at < oldest {
-			longest, oldest = l, at
+// longestIdle returns the loop of the connection that has been idle for longest, and since when; nil and never if none is idle.
+func (s *Server) longestIdle() (longest *loop, idle time.Duration) {
+	idle = never
+	if loops := s.looping.Load(); loops != nil {
+		for _, l := range *loops {
+			if at := time.Duration(l.oldest.Load()); at < idle {
+				longest, idle = l, at
+			}
 		}
 	}
-	return longest
+	return longest, idle
 }
 
 // noteOldest tells others since when a connection of the loop has been idle.
 func (l *loop) noteOldest() { l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first)))) }
 
-// askToShed asks a loop to shed. Until the loop's next turn, its oldest connection counts as a little younger.
-func (l *loop) askToShed() bool {
-	if oldest := l.oldest.Load(); oldest != int64(never) {
-		l.oldest.CompareAndSwap(oldest, oldest+int64(time.Millisecond))
+// askToShed asks a loop, which may be nil, to close the connection that has been idle for longest, and reports whether it will.
+// Until the loop's next turn, that connection counts as a little younger, so that the next one may be another loop's.
+func (l *loop) askToShed(idle time.Duration) bool {
+	if l == nil {
+		return false
 	}
-	return l.post(message{kind: shedOne})
+	l.oldest.CompareAndSwap(int64(idle), int64(idle+time.Millisecond))
+	return l.post(message{kind: shedOne, idle: idle})
 }
 
-// shed closes the connection of the loop that has been idle for longest, if there is one.
-func (l *loop) shed() {
+// shed closes the connection of the loop that has been idle for longest. If that is in use again, another one makes room.
+func (l *loop) shed(idle time.Duration) {
 	from := &l.idle
 	if since(l.fresh.first) < since(l.idle.first) {
 		from = &l.fresh
 	}
 	c := from.first
-	if c == nil {
+	if c == nil || c.since > idle {
+		l.noteOldest()
+		l.server.makeRoom()
 		return
 	}
 	from.remove(c)

@@ -72,7 +72,8 @@ func (s *Server) admit(b *boundedConn, c net.Conn, perAddress string) (refusal s
 // makeRoom closes the connection that has waited longest for a request, and reports whether there is one. A loop closes its
 // connection at its next turn: until then there is one too many.
 func (s *Server) makeRoom() bool {
-	return s.shedWaiting(s.idleOnLoops()) || s.shedLooped() || s.shedWaiting(never)
+	longest, idle := s.longestIdle()
+	return s.shedWaiting(idle) || longest.askToShed(idle) || s.shedWaiting(never)
 }
 
 // shedWaiting closes the connection of a goroutine that has waited longest for a request, if it has waited since before some

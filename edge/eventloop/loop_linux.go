@@ -73,7 +73,8 @@ type loop struct {
 // message is what others tell a loop.
 type message struct {
 	kind   messageKind
-	waiter *Waiter // mayGoOn: its request
+	idle   time.Duration // shedOne: since when, at most
+	waiter *Waiter       // mayGoOn: its request
 }
 
 type messageKind uint8
@@ -240,7 +241,7 @@ func (l *loop) readInbox() {
 		case mayGoOn:
 			l.resume(m.waiter)
 		case shedOne:
-			l.shed()
+			l.shed(m.idle)
 		}
 	}
 	clear(messages)

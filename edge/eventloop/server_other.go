@@ -17,6 +17,6 @@ func (s *Server) serveLoops(context.Context, net.Listener, time.Duration) (serve
 	return false, nil
 }
 
-func (s *Server) idleOnLoops() time.Duration { return never }
+func (s *Server) longestIdle() (*loop, time.Duration) { return nil, never }
 
-func (s *Server) shedLooped() bool { return false }
+func (*loop) askToShed(time.Duration) bool { return false }
