@@ -45,7 +45,8 @@ const (
 )
 
 // retries are the pauses after the first, second, … failed attempt; the last one repeats.
-var retries = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
+var retries = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute,
+	30 * time.Minute, time.Hour,
 	2 * time.Hour, 4 * time.Hour, 8 * time.Hour}
 
 // SecretOverlap is how long a former secret signs beside its successor.
@@ -82,10 +83,13 @@ type Sender struct {
 }
 
 // New returns a sender. link returns a link as the API shows it. It sends nothing until Run is called.
-func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set, log *slog.Logger) *Sender {
+func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set,
+	log *slog.Logger) *Sender {
 	own := &ownHosts{hosts: cfg.Own, named: map[schema.Host][]netip.Addr{}}
-	s := &Sender{store: store, link: link, own: own, slots: make(chan struct{}, maxSending), pauses: retries, log: log, sending: map[int64]int{},
-		plain: &dialer{allow: cfg.Allow, own: own.contain}, secure: &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
+	s := &Sender{store: store, link: link, own: own, slots: make(chan struct{}, maxSending), pauses: retries, log: log,
+		sending: map[int64]int{},
+		plain:   &dialer{allow: cfg.Allow, own: own.contain},
+		secure:  &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
 	s.http, s.https = newTransport(s.plain), newTransport(s.secure)
 	counter := func(name, help string) *metrics.Counter {
 		name = "linkstream_api_webhook_" + name + "_total"
@@ -98,8 +102,8 @@ func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set 
 	return s
 }
 
-// Run sends until ctx is done. Attempts that are then under way may take drainTimeout. Those that take longer are abandoned: the next
-// process repeats them.
+// Run sends until ctx is done. Attempts that are then under way may take drainTimeout. Those that take longer are
+// abandoned: the next process repeats them.
 func (s *Sender) Run(ctx context.Context) {
 	attempts, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
@@ -113,7 +117,8 @@ func (s *Sender) Run(ctx context.Context) {
 	failing, idle := false, idleEvery
 	for ctx.Err() == nil {
 		free := maxSending - len(s.slots) // only this goroutine fills slots
-		holder := rand.Text()             // another one each time: if a lease has ended, this process may claim the webhook again
+		// another one each time: if a lease has ended, this process may claim the webhook again
+		holder := rand.Text()
 		hooks, err := s.claim(ctx, holder, free)
 		if err != nil && !failing && ctx.Err() == nil && !errors.Is(err, schema.ErrMoved) {
 			s.log.Warn("cannot look for webhooks, retrying", "error", err)
@@ -137,8 +142,9 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// enter takes a slot for a webhook of an account, unless the account has as many slots as it may have webhooks. Otherwise an account could
-// take all slots by replacing webhooks whose receivers hang. A webhook without a slot waits until its lease ends.
+// enter takes a slot for a webhook of an account, unless the account has as many slots as it may have webhooks.
+// Otherwise an account could take all slots by replacing webhooks whose receivers hang. A webhook without a slot waits
+// until its lease ends.
 func (s *Sender) enter(account int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +174,8 @@ func (s *Sender) claim(ctx context.Context, holder string, limit int) ([]schema.
 	return s.store.ClaimWebhooks(ctx, holder, lease, limit)
 }
 
-// send sends the deliveries of a webhook whose lease holder has. It stops when no delivery waits, when one fails, or when it is the turn of
-// other webhooks.
+// send sends the deliveries of a webhook whose lease holder has. It stops when no delivery waits, when one fails, or
+// when it is the turn of other webhooks.
 func (s *Sender) send(ctx, attempts context.Context, hook schema.Webhook, holder string) {
 	noting := context.WithoutCancel(ctx)
 	release := true
@@ -210,13 +216,15 @@ func (s *Sender) waiting(ctx context.Context, id int64) ([]schema.Delivery, erro
 	return s.store.WaitingDeliveries(ctx, id, readAhead)
 }
 
-func (s *Sender) note(ctx context.Context, hook schema.Webhook, holder string, d schema.Delivery, note schema.DeliveryNote) (bool, error) {
+func (s *Sender) note(ctx context.Context, hook schema.Webhook, holder string, d schema.Delivery,
+	note schema.DeliveryNote) (bool, error) {
 	switch {
 	case note.Delivered:
 		s.delivered.Inc()
 	case note.Off != "":
 		s.switchedOff.Inc()
-		s.log.Warn("webhook switched off", "webhook", hook.ID, "account", hook.AccountID, "reason", note.Off, "error", note.Error)
+		s.log.Warn("webhook switched off", "webhook", hook.ID, "account", hook.AccountID, "reason", note.Off,
+			"error", note.Error)
 		fallthrough
 	default:
 		s.failed.Inc()
@@ -351,7 +359,8 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return min(max(pause, 0), maxRetryAfter)
 }
 
-// explain returns why an attempt has failed, in words for the owner of the webhook. They name no address that only this service sees.
+// explain returns why an attempt has failed, in words for the owner of the webhook. They name no address that only this
+// service sees.
 func explain(err error) string {
 	for _, known := range []error{errNotPublic, errOwn, errPlain} {
 		if errors.Is(err, known) {
