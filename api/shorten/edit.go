@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 // Edit is a change of a link. A nil field stays as it is.
@@ -38,7 +39,7 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 		if err == nil && password != nil && passwordHash == nil {
 			passwordHash = new("")
 			if *password != "" {
-				*passwordHash, err = s.passwords.Hash(ctx, link.AccountID, *password)
+				*passwordHash, err = s.passwords.Hash(ctx, turns.Account(link.AccountID), *password)
 			}
 		}
 		if err != nil {
