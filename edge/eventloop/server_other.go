@@ -6,6 +6,8 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 type loop struct{}
@@ -17,6 +19,6 @@ func (s *Server) serveLoops(context.Context, net.Listener, time.Duration) (serve
 	return false, nil
 }
 
-func (s *Server) longestIdle() (*loop, time.Duration) { return nil, never }
+func noteIdle(net.Conn, fasthttp.ConnState) {}
 
-func (*loop) askToShed(time.Duration) bool { return false }
+func (s *Server) shedLooped() bool { return false }

@@ -1,5 +1,3 @@
-//go:build engines
-
 package e2e_test
 
 import (

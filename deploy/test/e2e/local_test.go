@@ -1,5 +1,3 @@
-//go:build !engines
-
 package e2e_test
 
 import (
@@ -20,7 +18,7 @@ import (
 // TestOtherUsersOfTheMachine plays another user of the machine that standalone runs on.
 func TestOtherUsersOfTheMachine(t *testing.T) {
 	t.Parallel()
-	s := newStandalone(t)
+	s := newSystem(t)
 	testkit.Must(t, os.Mkdir(s.data, 0o755))
 	testkit.Must(t, os.Chmod(s.data, 0o755)) // whatever the umask
 	s.start(t)

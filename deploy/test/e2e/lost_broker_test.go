@@ -1,5 +1,3 @@
-//go:build engines && nightly
-
 package e2e_test
 
 import (
@@ -13,8 +11,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestLostBroker loses one of three brokers with its disk, lets another one with the same number take its place, and
-// then loses a broker that had everything from the beginning. Each click is counted once.
+// TestLostBroker loses one of three brokers with its disk, lets another one with the same number take its place, and then loses a broker
+// that had everything from the beginning. Each click is counted once.
 func TestLostBroker(t *testing.T) {
 	t.Parallel()
 	brokers := enginetest.Brokers(t)

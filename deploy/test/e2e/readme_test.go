@@ -1,5 +1,3 @@
-//go:build engines
-
 package e2e_test
 
 import (
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"linkstream/deploy/test/launch"
-	"linkstream/schema/testkit"
 )
 
 // TestReadmeWalkThrough runs the README's walk-through in one bash: every ```sh block below the heading that contains
@@ -36,7 +33,7 @@ func TestReadmeWalkThrough(t *testing.T) {
 	if len(steps) < 3 {
 		t.Fatalf("the README's walk-through has %d commands, want at least three", len(steps))
 	}
-	s := startStandalone(t)
+	s := startSystem(t)
 	here := strings.NewReplacer("127.0.0.1:8080", address(s.edge), "127.0.0.1:8081", address(s.api),
 		"admin@localhost", s.email)
 	shell := startShell(t, "LINKSTREAM_DATA="+s.data)
@@ -52,22 +49,6 @@ func TestReadmeWalkThrough(t *testing.T) {
 	}
 	if expectations == 0 {
 		t.Error("the README's walk-through has no line # → TEXT")
-	}
-}
-
-// TestFirstCommand runs the curl command that a first start prints.
-func TestFirstCommand(t *testing.T) {
-	t.Parallel()
-	s := newStandalone(t)
-	s.programs[0].env = []string{"LINKSTREAM_EDGE_URL=" + s.edge}
-	s.start(t)
-	command := ""
-	testkit.Eventually(t, "a curl command is printed", func() bool {
-		command = curlForm.FindString(s.programs[0].process.Output.String())
-		return command != ""
-	})
-	if out := startShell(t).run(t, command); !strings.Contains(out, `"success":true`) {
-		t.Errorf("%s\nprints %s", command, out)
 	}
 }
 
