@@ -51,7 +51,7 @@ bench: ## run the benchmarks
 	go test -run '^$$' -bench . ./...
 
 screenshots: ## take the README's pictures of the dashboard; needs a Chromium, or apt to get one
-	go test -count 1 -tags engines -run '^TestDashboardPictures$$' ./deploy/test/e2e -pictures $(CURDIR)/api/dashboard/screenshots
+	go test -count 1 -tags 'engines nightly' -run '^TestDashboardPictures$$' ./deploy/test/e2e -pictures $(CURDIR)/api/dashboard/screenshots
 
 release: ## build release VERSION=1.2.3 into build/release, the same bytes each time; KEY=FILE signs it
 	go run ./deploy/tools/release $(if $(KEY),-release.key $(KEY)) $(ARGS) $(VERSION)

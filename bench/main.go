@@ -1,5 +1,5 @@
-// Bench measures linkstream: the CPU time of an operation beside a bare server or loop that does the least possible, the
-// highest rate, and the latency of clients.
+// Bench measures linkstream: the CPU time of an operation beside a bare server or loop that does the least possible,
+// the highest rate, and the latency of clients.
 package main
 
 import (
@@ -22,7 +22,8 @@ const usage = `Usage: bench [flags] SCENARIO...
        bench all -quick
        bench -html PAGE show REPORT.json [REPORT.json]
 
-Scenarios (all: every one except cold, abuse and scale; several run one after the other. Their bounds are judged, and those of abuse):
+Scenarios (all: every one except cold, abuse and scale; several run one after the other. Their bounds and the bounds of
+abuse are judged):
 %s
 By default, bench measures a service that is already running, such as that of make run. With -start it starts its own.
 The exit code is 1 if a run or one of its checks fails, and 2 if it succeeds but a metric is beyond a bound.

@@ -37,23 +37,30 @@ func TestEmbedded(t *testing.T) {
 			{"connections", cpu, "edge, spooling" + perBare},
 			{"connections", "CPU per HTTPS redirect", "edge, spooling, full TLS handshake" + perBare + ", full TLS handshake"},
 			{"connections", "CPU per HTTPS redirect", "edge, spooling, resumed TLS session" + perBare + ", resumed TLS session"},
-			{"connections", "CPU per HTTPS redirect", "edge, spooling, lasting TLS connection" + perBare + ", lasting TLS connection"},
-			{"create", "CPU per link", "standalone / bare SQLite insert"}, {"create", "link latency p99, open loop", "standalone"},
+			{"connections", "CPU per HTTPS redirect", "edge, spooling, lasting TLS connection" + perBare +
+				", lasting TLS connection"},
+			{"create", "CPU per link", "standalone / bare SQLite insert"},
+			{"create", "link latency p99, open loop", "standalone"},
 			{"create", "CPU per link of a bulk call", "standalone / bare SQLite insert of 1000 rows"}}, 11},
 		{[]string{"read", "pipeline", "-quick", "-rate=20", "-webhooks"}, []wanted{
 			{"read", "CPU per stats call", "statistics, most popular link / statistics, any link"},
 			{"read", "stats call latency p99, open loop", "statistics, any link"},
 			{"read", "report latency p99, open loop", "month by mobile devices, most popular link"},
-			{"read", "CPU per report", "month, account / month, any link"}, {"read", "CPU per list call", "last page / first page"},
+			{"read", "CPU per report", "month, account / month, any link"},
+			{"read", "CPU per list call", "last page / first page"},
 			{"pipeline", "freshness p50", "standalone"}, {"pipeline", "CPU at 100 clicks per second, 0 webhooks", "standalone"},
 			{"pipeline", "CPU per click at 100 clicks per second, 100 webhooks", "standalone"}}, 4},
 		{[]string{"abuse", "-start"}, []wanted{
-			{"abuse", "redirect latency p99", "unknown hashes / quiet"}, {"abuse", "shorten latency p99", "sign-in from many networks / quiet"},
-			{"abuse", "connections of the attack", "idle connections"}, {"abuse", "redirect latency p99", "handshakes from many networks / quiet"},
-			{"abuse", "stats latency p99", "reports of one account / quiet"}, {"abuse", "report latency p99", "searches of one account / quiet"}}, 8},
+			{"abuse", "redirect latency p99", "unknown hashes / quiet"},
+			{"abuse", "shorten latency p99", "sign-in from many networks / quiet"},
+			{"abuse", "connections of the attack", "idle connections"},
+			{"abuse", "redirect latency p99", "handshakes from many networks / quiet"},
+			{"abuse", "stats latency p99", "reports of one account / quiet"},
+			{"abuse", "report latency p99", "searches of one account / quiet"}}, 8},
 		{[]string{"cold", "-start", "-rate=500"}, []wanted{
 			{"cold", "CPU per cold redirect", "edge, spooling / bare SQLite look-up"},
-			{"cold", "cold redirect latency p99, open loop", "edge, spooling"}, {"cold", "look-ups per query, closed loop", "edge, spooling"}}, 0},
+			{"cold", "cold redirect latency p99, open loop", "edge, spooling"},
+			{"cold", "look-ups per query, closed loop", "edge, spooling"}}, 0},
 		{[]string{"scale", "-start", "-rate=200"}, []wanted{
 			{"scale", cpu, "4 edges / 1 edge"}, {"scale", cpu + ", open loop", "4 bare servers / 1 bare server"},
 			{"scale", "redirects per second, closed loop", "2 edges"}}, 0},
@@ -112,8 +119,10 @@ func startService(t *testing.T) (edge, api, token string) {
 	t.Helper()
 	addrs := []string{testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)}
 	token = "ls_" + rand.Text() + rand.Text()
-	child, err := proc.Start(proc.AnyCPU, filepath.Join(t.TempDir(), "log"), []string{"LINKSTREAM_BOOTSTRAP_TOKEN=" + token},
-		launch.Program(t, "standalone"), "-data", filepath.Join(t.TempDir(), "data"), "-edge.listen", addrs[0], "-api.listen", addrs[1],
+	child, err := proc.Start(proc.AnyCPU, filepath.Join(t.TempDir(), "log"),
+		[]string{"LINKSTREAM_BOOTSTRAP_TOKEN=" + token},
+		launch.Program(t, "standalone"), "-data", filepath.Join(t.TempDir(), "data"), "-edge.listen", addrs[0],
+		"-api.listen", addrs[1],
 		"-ops.listen", addrs[2])
 	testkit.Must(t, err)
 	t.Cleanup(child.Kill)

@@ -24,8 +24,8 @@ import (
 // patience is for one run on a busy machine.
 const patience = 3 * time.Minute
 
-// programs returns the folder of the programs that the embedded scenarios start, built without the race detector, whose cost
-// would be measured.
+// programs returns the folder of the programs that the embedded scenarios start, built without the race detector, whose
+// cost would be measured.
 func programs(t *testing.T) string {
 	t.Helper()
 	launch.Program(t, "standalone")
@@ -128,23 +128,26 @@ func TestRefusals(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no scenario":               {nil, "name a scenario"},
-		"an unknown scenario":       {[]string{"redirect", "speed"}, `no scenario "speed"`},
-		"attacks on a service":      {[]string{"abuse", "-token", "ls_a"}, "-start"},
-		"an unknown attack":         {[]string{"abuse", "-start", "-attacks=sign-in,earthquake"}, `"earthquake"`},
-		"a peer elsewhere":          {[]string{"redirect", "-start", "-peer", "a=http://192.0.2.1:80/b"}, "-i-own-this-target"},
-		"a target elsewhere":        {[]string{"redirect", "-edge", "http://192.0.2.1:80"}, "-i-own-this-target"},
-		"a target by name":          {[]string{"redirect", "-api", "http://linkstream.example:80"}, "-i-own-this-target"},
-		"a target that is no URL":   {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},
-		"a target with TLS":         {[]string{"redirect", "-edge", "https://127.0.0.1:443"}, "-edge"},
-		"no token":                  {[]string{"redirect"}, "-token"},
-		"too many links":            {[]string{"redirect", "-start", "-links=10000001"}, "-links"},
-		"a run without end":         {[]string{"redirect", "-start", "-duration=100h", "-conns=0"}, "-duration"},
-		"no report to show":         {[]string{"show"}, "name one report or two"},
-		"a report that is missing":  {[]string{"show", "/no/such/old.json"}, "/no/such/old.json"},
-		"a peer without a name":     {[]string{"redirect", "-start", "-peer", "http://127.0.0.1:80/"}, "name=URL"},
-		"one engine of three":       {[]string{"redirect", "-start", "-engines=real", "-kafka=127.0.0.1:9092"}, "name all three"},
-		"engines without real ones": {[]string{"redirect", "-start", "-postgres=a", "-kafka=a", "-clickhouse=a"}, "-engines=real"},
+		"no scenario":          {nil, "name a scenario"},
+		"an unknown scenario":  {[]string{"redirect", "speed"}, `no scenario "speed"`},
+		"attacks on a service": {[]string{"abuse", "-token", "ls_a"}, "-start"},
+		"an unknown attack":    {[]string{"abuse", "-start", "-attacks=sign-in,earthquake"}, `"earthquake"`},
+		"a peer elsewhere": {[]string{"redirect", "-start", "-peer", "a=http://192.0.2.1:80/b"},
+			"-i-own-this-target"},
+		"a target elsewhere":       {[]string{"redirect", "-edge", "http://192.0.2.1:80"}, "-i-own-this-target"},
+		"a target by name":         {[]string{"redirect", "-api", "http://linkstream.example:80"}, "-i-own-this-target"},
+		"a target that is no URL":  {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},
+		"a target with TLS":        {[]string{"redirect", "-edge", "https://127.0.0.1:443"}, "-edge"},
+		"no token":                 {[]string{"redirect"}, "-token"},
+		"too many links":           {[]string{"redirect", "-start", "-links=10000001"}, "-links"},
+		"a run without end":        {[]string{"redirect", "-start", "-duration=100h", "-conns=0"}, "-duration"},
+		"no report to show":        {[]string{"show"}, "name one report or two"},
+		"a report that is missing": {[]string{"show", "/no/such/old.json"}, "/no/such/old.json"},
+		"a peer without a name":    {[]string{"redirect", "-start", "-peer", "http://127.0.0.1:80/"}, "name=URL"},
+		"one engine of three": {[]string{"redirect", "-start", "-engines=real", "-kafka=127.0.0.1:9092"},
+			"name all three"},
+		"engines without real ones": {[]string{"redirect", "-start", "-postgres=a", "-kafka=a", "-clickhouse=a"},
+			"-engines=real"},
 		"engines elsewhere": {[]string{"redirect", "-start", "-engines=real", "-postgres=postgres://192.0.2.1:5432/a",
 			"-kafka=127.0.0.1:9092,192.0.2.2:9092", "-clickhouse=clickhouse://192.0.2.3:9000/a"}, `"192.0.2.2" is not`},
 	} {

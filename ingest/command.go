@@ -19,7 +19,8 @@ import (
 const openTimeout = time.Minute
 
 // runCommand runs the command "verify".
-func runCommand(ctx context.Context, cfg verify.Config, database clickhouse.Config, topics stream.Config, command []string,
+func runCommand(ctx context.Context, cfg verify.Config, database clickhouse.Config, topics stream.Config,
+	command []string,
 	stdout io.Writer, log *slog.Logger) error {
 	if len(command) != 1 || command[0] != verify.Command {
 		return schema.Errorf(schema.CodeInvalid, "unknown command %q\n\n%s", strings.Join(command, " "), usage)

@@ -18,8 +18,9 @@ const usage = `Usage: ingest [flags] [verify | health [ready]]
 Ingest counts the clicks that edges produce to Kafka. All ingest processes with the same consumer group share the
 partitions of the topic.
 
-With "verify" it only checks that every recorded click is counted, pending, dropped or set aside, while the service runs or not. With
--lanes it also knows what edges have recorded. The exit code is 1 if the clicks do not add up, 2 if that cannot be seen.
+With "verify" it only checks that every recorded click is counted, pending, dropped or set aside, while the service runs
+or not. With -lanes it also counts what edges have recorded. The exit code is 1 if the clicks do not add up, 2 if that
+cannot be seen.
 
 ` + service.HealthUsage
 
@@ -31,7 +32,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	database, retention, logs := clickhouse.DefaultConfig(), clickhouse.DefaultRetention(), service.LogConfig{}
 	traces := tracing.DefaultConfig()
 	var check verify.Config
-	command, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &retention, &topics, &logs, &operators, &traces, &check)
+	command, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &retention, &topics, &logs,
+		&operators, &traces, &check)
 	if err != nil {
 		return err
 	}

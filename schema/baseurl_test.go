@@ -81,7 +81,8 @@ func TestBaseURLIsAFlag(t *testing.T) {
 		{"no flag and no default mean that it is not set", schema.BaseURL{}, nil, "", true},
 		{"a flag replaces the default", fallback, []string{"-url=https://sho.rt/"}, "https://sho.rt", true},
 		{"an empty flag means that it is not set", fallback, []string{"-url="}, "", true},
-		{"an invalid flag is an error and keeps the default", fallback, []string{"-url=sho.rt"}, "http://127.0.0.1:8080", false},
+		{"an invalid flag is an error and keeps the default", fallback, []string{"-url=sho.rt"},
+			"http://127.0.0.1:8080", false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			base, err := parse(c.preset, c.args...)

@@ -16,8 +16,8 @@ type CertificateState struct {
 	Error       string    // why that attempt failed, in words for the host's owner; "" if it succeeded
 }
 
-// CertificateFile is a file of the edges' certificates: a certificate, a key, an account or a challenge of an authority. The edges
-// encrypt its value.
+// CertificateFile is a file of the edges' certificates: a certificate, a key, an account or a challenge of an
+// authority. The edges encrypt its value.
 type CertificateFile struct {
 	Key        string // a path: parts separated by slashes
 	Value      []byte
@@ -31,15 +31,15 @@ type CertificateStore interface {
 	PutCertificateFile(ctx context.Context, key string, value []byte) error
 	// CertificateFile returns a file. CodeNotFound if there is none.
 	CertificateFile(ctx context.Context, key string) (CertificateFile, error)
-	// CertificateFiles returns all files below a folder, that is those whose keys begin with folder and a slash, without their
-	// values, in order of their keys. "" is the folder of all files.
+	// CertificateFiles returns all files below a folder, that is those whose keys begin with folder and a slash, without
+	// their values, in order of their keys. "" is the folder of all files.
 	CertificateFiles(ctx context.Context, folder string) ([]CertificateFile, error)
-	// DeleteCertificateFiles deletes the file with this key and all files below the folder of that name. It succeeds if there are
-	// none.
+	// DeleteCertificateFiles deletes the file with this key and all files below the folder of that name. It succeeds if
+	// there are none.
 	DeleteCertificateFiles(ctx context.Context, key string) error
 
-	// LockCertificate gives the lock of a name to holder for the duration lease by the store's clock, unless another one has it.
-	// It renews the lease of a holder who has it already. It reports whether holder has the lock now.
+	// LockCertificate gives the lock of a name to holder for the duration lease by the store's clock, unless another one
+	// has it. It renews the lease of a holder who has it already. It reports whether holder has the lock now.
 	LockCertificate(ctx context.Context, name, holder string, lease time.Duration) (bool, error)
 	// UnlockCertificate ends the lease of a holder. It succeeds if another one has the lock, or nobody.
 	UnlockCertificate(ctx context.Context, name, holder string) error

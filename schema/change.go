@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Change tells caches that a link, a host or all links of an account have changed. It is published from the store's Outbox on
-// the topic "changes".
+// Change tells caches that a link, a host or all links of an account have changed. It is published from the store's
+// Outbox on the topic "changes".
 type Change struct {
 	DomainID  int64  // of the link
 	Hash      string // of the link; "" if something else has changed
@@ -14,15 +14,15 @@ type Change struct {
 	AccountID int64  // all of whose links have changed; 0 if something else has
 }
 
-// ChangePosition is a position in the log of changes, between two changes. Last identifies the log, so that the position means
-// nothing in another one. The zero value is no position.
+// ChangePosition is a position in the log of changes, between two changes. Last identifies the log, so that the
+// position means nothing in another one. The zero value is no position.
 type ChangePosition struct {
 	Next int64  // offset of the change that follows
 	Last uint64 // derived from the change before; not 0
 }
 
-// Key returns the record key of the change: "link/1/abc", "host/go.example.com" or "account/1". The compacted topic keeps
-// one record per key.
+// Key returns the record key of the change: "link/1/abc", "host/go.example.com" or "account/1". The compacted topic
+// keeps one record per key.
 func (c Change) Key() string {
 	switch {
 	case c.AccountID != 0:

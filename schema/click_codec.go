@@ -28,7 +28,8 @@ const (
 
 // MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields, six byte
 // fields at their limits, a boolean, and a visitor.
-const MaxClickBodyLen = 2 + 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen) + (2 + MaxLanguageLen) + (2 + MaxRouteLen) +
+const MaxClickBodyLen = 2 + 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen) +
+	(2 + MaxLanguageLen) + (2 + MaxRouteLen) +
 	(2 + MaxCampaignLen) + 9
 
 // MaxClickLen is the maximum length of an encoded click in bytes.
@@ -137,9 +138,10 @@ func DecodeClick(data []byte, c *Click) error {
 	return nil
 }
 
-// consumeValue returns the value of a field and its length, and no field if it is unknown or has another type than ours: proto3 parsers
-// skip both.
-func consumeValue(field protowire.Number, typ protowire.Type, data []byte) (_ protowire.Number, v uint64, b []byte, n int) {
+// consumeValue returns the value of a field and its length, and no field if it is unknown or has another type than
+// ours: proto3 parsers skip both.
+func consumeValue(field protowire.Number, typ protowire.Type, data []byte) (_ protowire.Number, v uint64,
+	b []byte, n int) {
 	switch {
 	case typ == protowire.VarintType && isVarintField(field):
 		v, n = protowire.ConsumeVarint(data)
@@ -158,7 +160,8 @@ func isVarintField(field protowire.Number) bool {
 }
 
 func isBytesField(field protowire.Number) bool {
-	return field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field >= fieldLanguage && field <= fieldRoute ||
+	return field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field >= fieldLanguage &&
+		field <= fieldRoute ||
 		field == fieldCampaign
 }
 

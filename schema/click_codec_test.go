@@ -214,8 +214,8 @@ func startsField(data []byte, n int) bool {
 	return at == n
 }
 
-// FuzzDecodeClick compares DecodeClick with the protobuf runtime: both decode the same click from any data, and encoding
-// and decoding it again does not change it.
+// FuzzDecodeClick compares DecodeClick with the protobuf runtime: both decode the same click from any data, and
+// encoding and decoding it again does not change it.
 func FuzzDecodeClick(f *testing.F) {
 	for _, click := range []schema.Click{sampleClick(), largestClick()} {
 		data := schema.AppendClick(nil, &click)

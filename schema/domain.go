@@ -81,8 +81,8 @@ type DomainStore interface {
 	VerifiedDomain(ctx context.Context, host string) (Domain, error)
 	// VerifiedHosts returns the hosts that have a verified domain, in any order.
 	VerifiedHosts(ctx context.Context, hosts []string) ([]string, error)
-	// VerifiedDomains returns up to limit verified domains whose IDs are above after, in order of their IDs. Calls with the last
-	// ID of the call before return all domains that are verified meanwhile.
+	// VerifiedDomains returns up to limit verified domains whose IDs are above after, in order of their IDs. Calls with
+	// the last ID of the call before return all domains that are verified meanwhile.
 	VerifiedDomains(ctx context.Context, after int64, limit int) ([]Domain, error)
 	// VerifyDomain marks a domain as verified. Idempotent: a verified domain keeps its time. CodeNotFound if there is
 	// no such domain, CodeConflict if another account has verified the host. It is not checked until NoteDomainCheck.
@@ -107,9 +107,9 @@ type DomainStore interface {
 	// ContestDomain sets ContestedBy and ContestedAt of a verified domain whose check fails; 0 and the zero time end a
 	// contest. CodeNotFound if there is no such domain, or its check does not fail.
 	ContestDomain(ctx context.Context, domainID, by int64, at time.Time) error
-	// TransferDomain verifies a domain, with its next check at checkAt. Another verified domain with the same host loses the
-	// host at the time at. Visitors never see the host without a verified domain.
-	// Idempotent. CodeNotFound if there is no such domain.
+	// TransferDomain verifies a domain, with its next check at checkAt. Another verified domain with the same host loses
+	// the host at the time at. Visitors never see the host without a verified domain. Idempotent. CodeNotFound if there is
+	// no such domain.
 	TransferDomain(ctx context.Context, domainID int64, at, checkAt time.Time) error
 	// ReleaseDomain takes the host from a verified domain, which has then been lost at the time at. CodeNotFound if there
 	// is no such verified domain.

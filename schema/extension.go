@@ -23,16 +23,18 @@ const (
 	firstShare            = 'a'
 )
 
-// Extension is what a link does at the moment of a click beside redirecting to its URL. Most links have none. The first rule that
-// matches decides where a visitor is sent, else one of the variants, else the link's URL. Its JSON form is that of the API, and that of
-// the stores.
+// Extension is what a link does at the moment of a click beside redirecting to its URL. Most links have none. The first
+// rule that matches decides where a visitor is sent, else one of the variants, else the link's URL. Its JSON form is
+// that of the API, and that of the stores.
 type Extension struct {
 	Rules    []Rule    `json:"rules,omitempty"`
 	Variants []Variant `json:"variants,omitempty"`
-	// Shares says which variant each of the 100 classes of visitors gets: a letter for each class, 'a' for the first variant.
+	// Shares says which variant each of the 100 classes of visitors gets: a letter for each class, 'a' for the first
+	// variant.
 	Shares string `json:"shares,omitempty"`
 	Card   *Card  `json:"card,omitempty"`
-	// Password is the version of the password that visitors are asked for, which nobody can guess; 0: they are asked for none.
+	// Password is the version of the password that visitors are asked for, which nobody can guess; 0: they are asked for
+	// none.
 	Password int64 `json:"password,omitempty"`
 	// MaxClicks is how many visitors are redirected; 0: any number. Stores read it by its name in JSON.
 	MaxClicks int64 `json:"max_clicks,omitempty"`
@@ -93,8 +95,8 @@ func (e *Extension) IsZero() bool {
 	return e == nil || len(e.Rules) == 0 && len(e.Variants) == 0 && e.Card == nil && e.Password == 0 && e.MaxClicks == 0
 }
 
-// Len returns the bytes that the extension takes, in a form whose URLs have nothing but ASCII characters. It is an upper bound for the
-// form in which an edge keeps the extension.
+// Len returns the bytes that the extension takes, in a form whose URLs have nothing but ASCII characters. It is an
+// upper bound for the form in which an edge keeps the extension.
 func (e *Extension) Len() int {
 	text := e.Text()
 	length := len(text)
@@ -106,8 +108,8 @@ func (e *Extension) Len() int {
 	return length
 }
 
-// Share gives the variants their shares of the visitors. A visitor keeps the variant that they have by old, which may be nil, unless
-// the variant is gone or its share has become smaller.
+// Share gives the variants their shares of the visitors. A visitor keeps the variant that they have by old, which may
+// be nil, unless the variant is gone or its share has become smaller.
 func (e *Extension) Share(old *Extension) {
 	if len(e.Variants) == 0 {
 		e.Shares = ""
@@ -173,7 +175,8 @@ func (e *Extension) Text() string {
 // ExtensionColumn reads an extension from a column of text of a database.
 type ExtensionColumn struct{ Of **Extension }
 
-// Scan implements sql.Scanner. It fails for an extension of another release: a condition that is not known must not be skipped.
+// Scan implements sql.Scanner. It fails for an extension of another release: a condition that is not known must not be
+// skipped.
 func (c ExtensionColumn) Scan(column any) error {
 	text, ok := column.(string)
 	if !ok {

@@ -20,8 +20,8 @@ const (
 	automaticAlphabet = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 )
 
-// NewHash returns a random hash of HashLen characters from [0-9A-Za-z] without 0, O, 1, l and I. There are 57^7 hashes, so a collision
-// is rare, but possible: the caller retries if the store returns CodeConflict.
+// NewHash returns a random hash of HashLen characters from [0-9A-Za-z] without 0, O, 1, l and I. There are 57^7 hashes,
+// so a collision is rare, but possible: the caller retries if the store returns CodeConflict.
 func NewHash() string {
 	const n = uint64(len(automaticAlphabet))
 	const all = n * n * n * n * n * n * n // hashes
@@ -35,7 +35,8 @@ func NewHash() string {
 	}
 }
 
-// HashOf returns the automatic hash that a number stands for. Numbers that differ by a multiple of 57^7 stand for the same hash.
+// HashOf returns the automatic hash that a number stands for. Numbers that differ by a multiple of 57^7 stand for the
+// same hash.
 func HashOf(number uint64) string {
 	var hash [HashLen]byte
 	for i := range hash {
@@ -45,8 +46,9 @@ func HashOf(number uint64) string {
 	return string(hash[:])
 }
 
-// AppendAlias appends the alias that a hash stands for if its letter case does not matter, and reports whether there is one: hash has
-// capitals, and in lower case it is an alias that no automatic hash can be. Otherwise capitals tell two links apart.
+// AppendAlias appends the alias that a hash stands for if its letter case does not matter, and reports whether there is
+// one: hash has capitals, and in lower case it is an alias that no automatic hash can be. Otherwise capitals tell two
+// links apart.
 func AppendAlias(dst, hash []byte) (alias []byte, ok bool) {
 	if len(hash) < MinAliasLen || !ValidHash(hash) {
 		return dst, false

@@ -55,8 +55,10 @@ func TestNewHash(t *testing.T) {
 
 func TestAppendAlias(t *testing.T) {
 	for hash, want := range map[string]string{
-		"Sale": "sale", "SUMMER-2026": "summer-2026", "A_b": "a_b", "ABCDEF0": "abcdef0", "ABCDEFL": "abcdefl", "ABCDEF-": "abcdef-",
-		"sale": "", "AB": "", "ABCDEFG": "", "abcdefG": "", "A234567": "", "A.b": "", "ABCDEFGHIJKLMNOPQRSTU": "", "": "", "\u00c4bc": "",
+		"Sale": "sale", "SUMMER-2026": "summer-2026", "A_b": "a_b", "ABCDEF0": "abcdef0", "ABCDEFL": "abcdefl",
+		"ABCDEF-": "abcdef-",
+		"sale":    "", "AB": "", "ABCDEFG": "", "abcdefG": "", "A234567": "", "A.b": "", "ABCDEFGHIJKLMNOPQRSTU": "", "": "",
+		"\u00c4bc": "",
 	} {
 		if alias, ok := schema.AppendAlias(nil, []byte(hash)); ok != (want != "") || ok && string(alias) != want {
 			t.Errorf("%q stands for %q, %t, want %q", hash, alias, ok, want)

@@ -28,7 +28,8 @@ type Host string
 //
 //   - Names with characters outside ASCII are mapped by UTS #46, as for a look-up. The dot that may end a name is
 //     dropped. A label has 1 to 63 letters, digits, hyphens and underscores, which real names have, and neither begins
-//     nor ends with a hyphen. A label that begins with "xn--" must be valid punycode. A name has at most 253 characters.
+//     nor ends with a hyphen. A label that begins with "xn--" must be valid punycode. A name has at most 253
+//     characters.
 //   - An IPv4 address has four decimal numbers. Clients read every name whose last label is a number as IPv4 (WHATWG
 //     URL Standard, "ends in a number"), but not all agree on 0177.1 or 2130706433: these are errors.
 //   - An IPv6 address may stand in brackets and has no zone. One that stands for an IPv4 address becomes that address:
@@ -157,8 +158,8 @@ func checkPunycode(name string) error {
 	return nil
 }
 
-// HostToASCII converts a name to ASCII (UTS #46). It returns a name that is ASCII unchanged and unchecked. A dot at the end
-// stays.
+// HostToASCII converts a name to ASCII (UTS #46). It returns a name that is ASCII unchanged and unchecked. A dot at the
+// end stays.
 func HostToASCII(name string) (string, error) {
 	if isASCII(name) {
 		return name, nil
@@ -201,8 +202,8 @@ func (h Host) Addr() netip.Addr {
 }
 
 // IsLocal reports whether the host leads a client to the machine that the client runs on: localhost and names below it
-// (RFC 6761, section 6.3), a loopback address, or an address of "this network", which systems take for loopback (RFC 1122,
-// section 3.2.1.3).
+// (RFC 6761, section 6.3), a loopback address, or an address of "this network", which systems take for loopback (RFC
+// 1122, section 3.2.1.3).
 func (h Host) IsLocal() bool {
 	if addr := h.Addr(); addr.IsValid() {
 		return addr.IsLoopback() || addr.IsUnspecified() || addr.Is4() && addr.As4()[0] == 0

@@ -34,7 +34,7 @@ var (
 
 // IdempotencyStore remembers calls. LinkStore.CreateLinks records them.
 type IdempotencyStore interface {
-	// RecordedCall returns what was recorded for a call with the same account and key in the IdempotencyTTL before call.At.
-	// CodeNotFound if there is nothing.
+	// RecordedCall returns what was recorded for a call with the same account and key in the IdempotencyTTL before
+	// call.At. CodeNotFound if there is nothing.
 	RecordedCall(ctx context.Context, call IdempotentCall) (RecordedCall, error)
 }

@@ -12,8 +12,8 @@ import (
 // MaxSeq is the highest number of a click that every store can represent.
 const MaxSeq = math.MaxInt64
 
-// MaxLead is how far the number of a click may be ahead of its lane's mark. Clicks may be lost, in a spool or in a topic, but no edge
-// records as many in one lane: at 100,000 per second, 127 days of them would be lost.
+// MaxLead is how far the number of a click may be ahead of its lane's mark. Clicks may be lost, in a spool or in a
+// topic, but no edge records as many in one lane: at 100,000 per second, 127 days of them would be lost.
 const MaxLead = 1 << 40
 
 // SeqRange is the numbers First to Last of a lane.
@@ -25,8 +25,8 @@ type SeqRange struct {
 // Len returns how many numbers the range has.
 func (r SeqRange) Len() uint64 { return r.Last - r.First + 1 }
 
-// LaneCount is what a click store knows of a lane, in all partitions together. If no click is lost, set aside or counted twice,
-// Mark is Clicks.
+// LaneCount is what a click store knows of a lane, in all partitions together. If no click is lost, set aside or
+// counted twice, Mark is Clicks.
 type LaneCount struct {
 	Lane   Lane
 	Mark   uint64 // the highest of its high-water marks
@@ -51,8 +51,8 @@ type Gap struct {
 // MaxGaps bounds the gaps that a store returns of a lane.
 const MaxGaps = 1000
 
-// SpoolReport says what is in the directory of a spool. It holds for the moment At: other processes may use the directory
-// meanwhile. Programs exchange it as JSON.
+// SpoolReport says what is in the directory of a spool. It holds for the moment At: other processes may use the
+// directory meanwhile. Programs exchange it as JSON.
 type SpoolReport struct {
 	Dir     string      `json:"dir"`
 	At      time.Time   `json:"at"`
@@ -100,7 +100,8 @@ func (l *SpoolLane) Validate() error {
 		last := uint64(0)
 		for _, r := range ranges {
 			if r.First <= last || r.Last < r.First || r.Last > l.Recorded {
-				return Errorf(CodeInvalid, "lane %s: %d to %d are not ascending numbers up to %d", l.Lane, r.First, r.Last, l.Recorded)
+				return Errorf(CodeInvalid, "lane %s: %d to %d are not ascending numbers up to %d", l.Lane, r.First,
+					r.Last, l.Recorded)
 			}
 			last = r.Last
 		}

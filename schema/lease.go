@@ -5,8 +5,8 @@ import "context"
 // MaxClickLimit bounds the limit of a link.
 const MaxClickLimit = 1_000_000_000
 
-// A lease takes one LeaseShare-th of the clicks that nobody has, at least one and at most MaxLease. So what an edge has and does not
-// use keeps few visitors of other edges away.
+// A lease takes one LeaseShare-th of the clicks that nobody has, at least one and at most MaxLease. So what an edge has
+// and does not use keeps few visitors of other edges away.
 const (
 	LeaseShare = 32
 	MaxLease   = 10_000
@@ -16,8 +16,9 @@ const (
 type LimitLease struct {
 	LinkID int64
 	Call   int64 // number of the call that states the lease: the holder gives each call a higher one
-	// Granted is how many clicks the holder may have recorded at most, of all that it was ever granted. Below 0 in a call: the holder
-	// does not remember, and has nothing that it could still spend; then it is what the store knows to be spent.
+	// Granted is how many clicks the holder may have recorded at most, of all that it was ever granted. Below 0 in a call:
+	// the holder does not remember, and has nothing that it could still spend; then it is what the store knows to be
+	// spent.
 	Granted int64
 	Spent   int64 // clicks that the holder has recorded
 }
@@ -25,20 +26,21 @@ type LimitLease struct {
 // LimitUse is what has become of a link's limit. Clicks that are granted and not spent are with an edge.
 type LimitUse struct{ Granted, Spent int64 }
 
-// LeaseStore divides the clicks that links with limits have left among edges. At any time the sum of what all holders are granted of a
-// link, and ended ones have spent, is at most its limit, unless the limit has been lowered. A call that arrives after a later one of the
-// same holder for the same link, or after EndLeases, changes nothing.
+// LeaseStore divides the clicks that links with limits have left among edges. At any time the sum of what all holders
+// are granted of a link, and ended ones have spent, is at most its limit, unless the limit has been lowered. A call
+// that arrives after a later one of the same holder for the same link, or after EndLeases, changes nothing.
 type LeaseStore interface {
 	// AddLeaseHolder lets a holder take leases. Idempotent.
 	AddLeaseHolder(ctx context.Context, holder Incarnation) error
-	// TakeLease states what the holder has of a link and grants it more, if any is left. It returns the lease with the new Granted, and
-	// the Spent that the store knows. CodeNotFound if there is no such link or holder, or a later call was faster.
+	// TakeLease states what the holder has of a link and grants it more, if any is left. It returns the lease with the new
+	// Granted, and the Spent that the store knows. CodeNotFound if there is no such link or holder, or a later call was
+	// faster.
 	TakeLease(ctx context.Context, holder Incarnation, lease LimitLease) (LimitLease, error)
-	// StateLeases states what the holder has of links, at most 1000, for which it has leases. It grants nothing. Clicks that
-	// are not granted any more are left for others.
+	// StateLeases states what the holder has of links, at most 1000, for which it has leases. It grants nothing. Clicks
+	// that are not granted any more are left for others.
 	StateLeases(ctx context.Context, holder Incarnation, leases []LimitLease) error
-	// EndLeases ends all leases of a holder that is gone, which has spent so many clicks of each link, or as many as the store knows if
-	// these are more. Idempotent.
+	// EndLeases ends all leases of a holder that is gone, which has spent so many clicks of each link, or as many as the
+	// store knows if these are more. Idempotent.
 	EndLeases(ctx context.Context, holder Incarnation, spent map[int64]int64) error
 	// LimitUse returns the use of the limits of links. A link that no edge has asked for has none.
 	LimitUse(ctx context.Context, links []int64) (map[int64]LimitUse, error)

@@ -36,8 +36,8 @@ type Link struct {
 	ExpiredURL   string     // where they are sent instead; "": they are answered with 410
 	ForwardQuery bool       // the visitor's query string is appended to URL
 	Extension    *Extension // nil: none
-	// PasswordHash is an argon2id hash of the password with the version Extension.Password. Stores take it from whoever creates a
-	// link, and return it by LinkPassword only.
+	// PasswordHash is an argon2id hash of the password with the version Extension.Password. Stores take it from whoever
+	// creates a link, and return it by LinkPassword only.
 	PasswordHash string
 
 	Stopped Stop // set by the store when it reads
@@ -55,8 +55,8 @@ type LinkEdit struct {
 	Extension    *Extension
 	PasswordHash *string // belongs to Extension.Password; "": none
 
-	// Unchanged applies the edit only to the link as its author has seen it: with the URL, title, tags, expiry and forwarding of the
-	// link that UpdateLink is given.
+	// Unchanged applies the edit only to the link as its author has seen it: with the URL, title, tags, expiry and
+	// forwarding of the link that UpdateLink is given.
 	Unchanged bool
 }
 
@@ -119,69 +119,74 @@ const (
 
 // LinkStore stores links.
 type LinkStore interface {
-	// CreateLink stores link and sets its ID, Ordinal and UpdatedAt. CodeConflict if the hash is in use on the domain, or was
-	// deleted there by another account; CodeNotFound if there is no such domain; neither uses up an ordinal. Of concurrent
-	// calls for one hash exactly one succeeds. A hash that its account has deleted becomes a new link with a new ID; only
-	// a take-down by the operator is kept.
+	// CreateLink stores link and sets its ID, Ordinal and UpdatedAt. CodeConflict if the hash is in use on the domain, or
+	// was deleted there by another account; CodeNotFound if there is no such domain; neither uses up an ordinal. Of
+	// concurrent calls for one hash exactly one succeeds. A hash that its account has deleted becomes a new link with a
+	// new ID; only a take-down by the operator is kept.
 	CreateLink(ctx context.Context, link *Link) error
-	// CreateLinks creates the links of batch in one transaction, each as CreateLink does, and sets batch.Errs to CreateLink's
-	// outcomes for them. Their ordinals follow each other in the order of batch.Links. Of links with the same hash on a domain
-	// the first gets it. After an error no link has been created, unless it is CodeUnavailable: then all or none have.
-	// CodeNotFound if there is no such account.
+	// CreateLinks creates the links of batch in one transaction, each as CreateLink does, and sets batch.Errs to
+	// CreateLink's outcomes for them. Their ordinals follow each other in the order of batch.Links. Of links with the same
+	// hash on a domain the first gets it. After an error no link has been created, unless it is CodeUnavailable: then all
+	// or none have. CodeNotFound if there is no such account.
 	//
-	// The store keeps batch.Call in the same transaction. ErrCallRepeated if a call with the key has been recorded, ErrCallUnderWay
-	// if another process is about to, ErrTooManyKeys if the account has used MaxIdempotencyKeys. A few calls that are no longer
-	// remembered are deleted with each one that is recorded.
+	// The store keeps batch.Call in the same transaction. ErrCallRepeated if a call with the key has been recorded,
+	// ErrCallUnderWay if another process is about to, ErrTooManyKeys if the account has used MaxIdempotencyKeys. A few
+	// calls that are no longer remembered are deleted with each one that is recorded.
 	CreateLinks(ctx context.Context, batch *LinkBatch) error
-	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent calls
-	// that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted; CodeConflict if
-	// edit.Unchanged is set and the link has changed, or edit.Extension is set and the link's is not that of link any more.
+	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent
+	// calls that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted;
+	// CodeConflict if edit.Unchanged is set and the link has changed, or edit.Extension is set and the link's is not that
+	// of link any more.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
-	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A link that
-	// has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid tags.
+	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A
+	// link that has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid
+	// tags.
 	RenameTag(ctx context.Context, accountID int64, from, to string, at time.Time) (links int64, err error)
-	// TagCounts counts the account's links with each tag: the first limit tags by name of those after a tag, "" for all. Its cost is
-	// proportional to the number of the account's links with tags, which it does not read.
+	// TagCounts counts the account's links with each tag: the first limit tags by name of those after a tag, "" for all.
+	// Its cost is proportional to the number of the account's links with tags, which it does not read.
 	TagCounts(ctx context.Context, accountID int64, after string, limit int) ([]TagCount, error)
-	// TaggedLinks returns up to limit of the account's links that have tags and ordinals greater than ordinal, in this order.
+	// TaggedLinks returns up to limit of the account's links that have tags and ordinals greater than ordinal, in this
+	// order.
 	TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) ([]TaggedLink, error)
-	// DeleteLink deletes the link with link.ID of account link.AccountID. Its row stays to reserve the hash, and is
-	// found by LinksByHash, Destinations and LinkFilter.DeletedAfter only. CodeNotFound if the account has no such link, or it was
-	// deleted before.
+	// DeleteLink deletes the link with link.ID of account link.AccountID. Its row stays to reserve the hash, and is found
+	// by LinksByHash, Destinations and LinkFilter.DeletedAfter only. CodeNotFound if the account has no such link, or it
+	// was deleted before.
 	DeleteLink(ctx context.Context, link Link, at time.Time) error
-	// ChangeLinks edits or deletes the links of changes in one transaction, and sets changes.Errs to UpdateLink's or DeleteLink's outcomes
-	// for them. It keeps changes.Call as CreateLinks does. After an error nothing has changed, unless it is CodeUnavailable: then all or
-	// nothing has.
+	// ChangeLinks edits or deletes the links of changes in one transaction, and sets changes.Errs to UpdateLink's or
+	// DeleteLink's outcomes for them. It keeps changes.Call as CreateLinks does. After an error nothing has changed,
+	// unless it is CodeUnavailable: then all or nothing has.
 	ChangeLinks(ctx context.Context, changes *LinkChanges) error
-	// RestoreLink restores the account's link with that hash which was deleted after a time, as it was, with the ID and ordinal that it
-	// had; UpdatedAt becomes at. domainID picks one as in FindOwnedLink. CodeConflict if there is no such link as it was made anew;
-	// CodeNotFound if it is not deleted, was purged, or its domain was deleted.
-	RestoreLink(ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time) (Link, error)
-	// PurgeLinks removes everything but hash and take-down from up to limit links that were deleted at a time or before, which then cannot
-	// be restored. It returns how many these are.
+	// RestoreLink restores the account's link with that hash which was deleted after a time, as it was, with the ID and
+	// ordinal that it had; UpdatedAt becomes at. domainID picks one as in FindOwnedLink. CodeConflict if there is no such
+	// link as it was made anew; CodeNotFound if it is not deleted, was purged, or its domain was deleted.
+	RestoreLink(ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter,
+		at time.Time) (Link, error)
+	// PurgeLinks removes everything but hash and take-down from up to limit links that were deleted at a time or before,
+	// which then cannot be restored. It returns how many these are.
 	PurgeLinks(ctx context.Context, deletedBy time.Time, limit int) (int64, error)
-	// LinksByHash returns the links with the keys, whether or not they are active or deleted, in any order. It leaves out keys without a
-	// link. The link of a key that is given twice may come twice. FindLink finds one.
+	// LinksByHash returns the links with the keys, whether or not they are active or deleted, in any order. It leaves out
+	// keys without a link. The link of a key that is given twice may come twice. FindLink finds one.
 	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)
-	// Destinations returns the destinations of the links with the keys, in the order of the keys. A key without a link has the
-	// zero Destination.
+	// Destinations returns the destinations of the links with the keys, in the order of the keys. A key without a link has
+	// the zero Destination.
 	Destinations(ctx context.Context, keys []LinkKey) ([]Destination, error)
-	// Links returns a page of the account's links that match filter, in its order, PageSize per page, and the number of all that match,
-	// consistent with each other. Pages count from 1; a page after the last one is empty. With the zero filter each page costs the same;
-	// otherwise the cost is proportional to the number of the account's links.
+	// Links returns a page of the account's links that match filter, in its order, PageSize per page, and the number of
+	// all that match, consistent with each other. Pages count from 1; a page after the last one is empty. With the zero
+	// filter each page costs the same; otherwise the cost is proportional to the number of the account's links.
 	Links(ctx context.Context, accountID int64, filter LinkFilter, page int64) (links []Link, total int64, err error)
-	// LinkIDs returns the IDs of the account's links that match filter, in its order: all of them, or the first limit. Its cost is
-	// proportional to the number of the account's links.
+	// LinkIDs returns the IDs of the account's links that match filter, in its order: all of them, or the first limit. Its
+	// cost is proportional to the number of the account's links.
 	LinkIDs(ctx context.Context, accountID int64, filter LinkFilter, limit int) ([]int64, error)
-	// LinksAfter returns up to limit of the account's links that match filter and whose ordinals are greater than ordinal, in the order
-	// of their ordinals.
+	// LinksAfter returns up to limit of the account's links that match filter and whose ordinals are greater than ordinal,
+	// in the order of their ordinals.
 	LinksAfter(ctx context.Context, accountID int64, filter LinkFilter, ordinal int64, limit int) ([]Link, error)
-	// OwnedLinks returns the account's links with the hashes, those on the default domain first, then the oldest. FindOwnedLink finds one.
+	// OwnedLinks returns the account's links with the hashes, those on the default domain first, then the oldest.
+	// FindOwnedLink finds one.
 	OwnedLinks(ctx context.Context, accountID int64, hashes []string) ([]Link, error)
 	// LinksByID returns the account's links among those with the IDs, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
-	// LinkPassword returns the argon2id hash of the password of the link with an ID, and its version; "" and 0 if the link asks for
-	// none. CodeNotFound if there is no such link, or it was deleted.
+	// LinkPassword returns the argon2id hash of the password of the link with an ID, and its version; "" and 0 if the link
+	// asks for none. CodeNotFound if there is no such link, or it was deleted.
 	LinkPassword(ctx context.Context, id int64) (hash string, version int64, err error)
 	// SetTakenDown takes a link down or puts it back, for the operator of the service: it does not change Active.
 	// Idempotent. CodeNotFound if there is no such link.

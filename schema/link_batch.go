@@ -8,10 +8,11 @@ const MaxLinkBatch = 1000
 // LinkBatch is links of one account that are created together.
 type LinkBatch struct {
 	AccountID int64
-	// Links are created in this order. CreateLinks sets what CreateLink sets, AccountID, and the Hash of a link that has none.
+	// Links are created in this order. CreateLinks sets what CreateLink sets, AccountID, and the Hash of a link that has
+	// none.
 	Links []Link
-	// Unused says that the caller has just found that no link has the hashes. It saves the store a look-up, and if somebody takes one
-	// meanwhile, the outcome is the same.
+	// Unused says that the caller has just found that no link has the hashes. It saves the store a look-up, and if
+	// somebody takes one meanwhile, the outcome is the same.
 	Unused bool
 	// NewHash draws a hash for a link that has none. It is called again if the hash is in use.
 	NewHash func() string
@@ -23,8 +24,8 @@ type LinkBatch struct {
 	Errs []error
 }
 
-// MaxDraws bounds the search for a free hash. With a billion links one random hash in 3500 is taken, so that many taken hashes
-// in a row have another cause.
+// MaxDraws bounds the search for a free hash. With a billion links one random hash in 3500 is taken, so that many taken
+// hashes in a row have another cause.
 const MaxDraws = 8
 
 // ErrNoFreeHash means that MaxDraws hashes were in use.
@@ -35,11 +36,11 @@ type LinkChanges struct {
 	AccountID int64
 	IDs       []int64 // of the links, each once
 	At        time.Time
-	// Edit returns the edit of a link; an error becomes the link's outcome. nil deletes the links. It may be called several times for a
-	// link, inside the transaction.
+	// Edit returns the edit of a link; an error becomes the link's outcome. nil deletes the links. It may be called
+	// several times for a link, inside the transaction.
 	Edit func(Link) (LinkEdit, error)
-	// Call is recorded with the changes, unless it is nil. Answer returns the record, given what became of each link. It may be called
-	// several times.
+	// Call is recorded with the changes, unless it is nil. Answer returns the record, given what became of each link. It
+	// may be called several times.
 	Call   *IdempotentCall
 	Answer func(errs []error) ([]byte, error)
 	// Errs is what became of each link. ChangeLinks sets it.

@@ -2,7 +2,8 @@ package schema
 
 import "time"
 
-// LinkFilter says which of an account's links a list has, and in which order. The zero LinkFilter lists all, the newest first.
+// LinkFilter says which of an account's links a list has, and in which order. The zero LinkFilter lists all, the newest
+// first.
 type LinkFilter struct {
 	Words       []LinkWord // all of which a link matches
 	Tag         string     // "": any
@@ -16,8 +17,8 @@ type LinkFilter struct {
 	DeletedAfter time.Time
 }
 
-// LinkWord is a word of a search. A link matches it if its hash, URL, title or one of its tags contains one of Texts, which ignores
-// the case of ASCII letters, or if its key is Key but for the case of the hash.
+// LinkWord is a word of a search. A link matches it if its hash, URL, title or one of its tags contains one of Texts,
+// which ignores the case of ASCII letters, or if its key is Key but for the case of the hash.
 type LinkWord struct {
 	Texts []string
 	Key   *LinkKey // nil: none
@@ -25,6 +26,7 @@ type LinkWord struct {
 
 // IsZero reports whether the filter lists all links, the newest first.
 func (f LinkFilter) IsZero() bool {
-	return len(f.Words) == 0 && f.Tag == "" && f.DomainID == nil && f.Redirects == nil && f.ExpiredAt.IsZero() && !f.OldestFirst &&
+	return len(f.Words) == 0 && f.Tag == "" && f.DomainID == nil && f.Redirects == nil && f.ExpiredAt.IsZero() &&
+		!f.OldestFirst &&
 		f.CreatedFrom.IsZero() && f.CreatedBefore.IsZero() && f.DeletedAfter.IsZero()
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// FindLink returns a link by its domain and hash. The link may be inactive or deleted. The error has CodeNotFound if no link has the hash.
+// FindLink returns a link by its domain and hash. The link may be inactive or deleted. The error has CodeNotFound if no
+// link has the hash.
 func FindLink(ctx context.Context, store interface {
 	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)
 }, domainID int64, hash string) (Link, error) {
@@ -19,8 +20,8 @@ func FindLink(ctx context.Context, store interface {
 	return links[0], nil
 }
 
-// FindOwnedLink returns a link of an account by its hash. If domainID is nil, a link on the default domain comes first, then the oldest
-// link. The error has CodeNotFound if the account has no link with the hash, or none on that domain.
+// FindOwnedLink returns a link of an account by its hash. If domainID is nil, a link on the default domain comes first,
+// then the oldest link. The error has CodeNotFound if the account has no link with the hash, or none on that domain.
 func FindOwnedLink(ctx context.Context, store interface {
 	OwnedLinks(ctx context.Context, accountID int64, hashes []string) ([]Link, error)
 }, accountID int64, hash string, domainID *int64) (Link, error) {

@@ -10,8 +10,8 @@ import (
 // MaxLinkPasswordLen bounds the password of a link in characters.
 const MaxLinkPasswordLen = 128
 
-// PasswordAttempt is what a visitor has entered for a link that asks for a password. An edge asks an api for the verdict, because it
-// knows no password's hash.
+// PasswordAttempt is what a visitor has entered for a link that asks for a password. An edge asks an api for the
+// verdict, because it knows no password's hash.
 type PasswordAttempt struct {
 	LinkID   int64      `json:"link_id"`
 	Client   netip.Addr `json:"client"` // the zero Addr if it is unknown

@@ -15,16 +15,16 @@ type Pending struct {
 	Next    int64    // from here the next call goes on
 }
 
-// Outbox is the changes of the store that are not published yet. A change enters the outbox in the transaction that makes it, so one
-// that was acknowledged is published even if the process is killed right after its answer.
+// Outbox is the changes of the store that are not published yet. A change enters the outbox in the transaction that
+// makes it, so one that was acknowledged is published even if the process is killed right after its answer.
 type Outbox interface {
-	// PendingChanges returns the changes that were committed and not taken: all if after is 0, otherwise at least those that a call with
-	// the result after has not seen. Some of those that it has seen may be repeated.
+	// PendingChanges returns the changes that were committed and not taken: all if after is 0, otherwise at least those
+	// that a call with the result after has not seen. Some of those that it has seen may be repeated.
 	PendingChanges(ctx context.Context, after int64) (Pending, error)
-	// TakeChanges calls publish with the oldest changes, a few entries' worth, and removes them if publish returns nil. It does not
-	// call publish if nothing waits. Of concurrent calls each takes other changes, or none. taken is false if nothing waits or
-	// another call takes the rest. If the process is killed before TakeChanges returns, the changes wait further, or are removed
-	// after publish has returned nil.
+	// TakeChanges calls publish with the oldest changes, a few entries' worth, and removes them if publish returns nil. It
+	// does not call publish if nothing waits. Of concurrent calls each takes other changes, or none. taken is false if
+	// nothing waits or another call takes the rest. If the process is killed before TakeChanges returns, the changes wait
+	// further, or are removed after publish has returned nil.
 	TakeChanges(ctx context.Context, publish func([]Change) error) (taken bool, err error)
 }
 

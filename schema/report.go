@@ -21,11 +21,11 @@ type LinkCount struct {
 
 // ReportStore reports the clicks that a ClickStore has counted.
 type ReportStore interface {
-	// Report reports the clicks that a query selects. All counts are of one moment. CodeInternal for a query that Check refuses.
-	// It returns approximate counts if the query needs more than what ReportDetail says is known.
+	// Report reports the clicks that a query selects. All counts are of one moment. CodeInternal for a query that Check
+	// refuses. It returns approximate counts if the query needs more than what ReportDetail says is known.
 	Report(ctx context.Context, query ReportQuery) (Report, error)
-	// ClickSeries returns the clicks of each of these links of an account that has any in the periods that bounds divide, as those of a
-	// query do: of people and of bots together, one number per period.
+	// ClickSeries returns the clicks of each of these links of an account that has any in the periods that bounds divide,
+	// as those of a query do: of people and of bots together, one number per period.
 	ClickSeries(ctx context.Context, accountID int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error)
 	// ReportDetail says what is known about old clicks.
 	ReportDetail(ctx context.Context) (ReportDetail, error)
@@ -45,8 +45,8 @@ type ReportQuery struct {
 	AccountID int64
 	// Links are links of the account whose clicks are counted, in any order, at most MaxReportLinks; nil for all of them.
 	Links []int64
-	// Bounds are the beginnings of the periods of the series, ascending, and the end of the last one. Each is a multiple of
-	// ReportResolution. A report whose bounds begin UTC days, and which has no filter, reads least.
+	// Bounds are the beginnings of the periods of the series, ascending, and the end of the last one. Each is a multiple
+	// of ReportResolution. A report whose bounds begin UTC days, and which has no filter, reads least.
 	Bounds []time.Time
 	// Previous is the beginning of the time before Bounds[0] to compare with.
 	Previous time.Time
@@ -67,7 +67,8 @@ func (q *ReportQuery) End() time.Time { return q.Bounds[len(q.Bounds)-1] }
 
 // OfUTCDays reports whether all bounds begin UTC days.
 func (q *ReportQuery) OfUTCDays() bool {
-	return !slices.ContainsFunc(append([]time.Time{q.Previous}, q.Bounds...), func(at time.Time) bool { return !at.Truncate(utcDay).Equal(at) })
+	return !slices.ContainsFunc(append([]time.Time{q.Previous}, q.Bounds...),
+		func(at time.Time) bool { return !at.Truncate(utcDay).Equal(at) })
 }
 
 // Count adds clicks to the period of a time. Clicks before Bounds[0] are those of the time before.
@@ -141,9 +142,9 @@ type Report struct {
 	Visitors *Visitors                 // nil unless the query asks for them and has no filter
 }
 
-// Visitors counts visitors by their hashes (Click.Visitor), which are different each UTC day: a visitor of several days counts once per day.
-// Clicks without a hash are of no visitor. Below MaxExactVisitors of a link, or of an account, on a UTC day the counts are exact; above,
-// they are estimates within 2 %, also when visitors come again.
+// Visitors counts visitors by their hashes (Click.Visitor), which are different each UTC day: a visitor of several days
+// counts once per day. Clicks without a hash are of no visitor. Below MaxExactVisitors of a link, or of an account, on
+// a UTC day the counts are exact; above, they are estimates within 2 %, also when visitors come again.
 type Visitors struct {
 	Series   []int64 // of each period
 	Total    int64   // of all periods: less than the sum of periods that share a UTC day
@@ -180,7 +181,7 @@ func MostFrequent(clicks map[string]int64, n int) (top []NameCount) {
 
 // ReportDetail says what a store knows about old clicks.
 type ReportDetail struct {
-	// Hours is the first UTC day whose clicks are known by the quarter of an hour, the zero time for all clicks. Earlier ones are counted
-	// as if at 00:00 UTC.
+	// Hours is the first UTC day whose clicks are known by the quarter of an hour, the zero time for all clicks. Earlier
+	// ones are counted as if at 00:00 UTC.
 	Hours time.Time
 }

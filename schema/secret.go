@@ -2,8 +2,8 @@ package schema
 
 import "flag"
 
-// Secret is the flag.Value of a setting that must not appear in lists of processes, in logs or in files that many can read: a
-// password, a token, or an address that holds one. Programs also take its value from a file, see service.Parse.
+// Secret is the flag.Value of a setting that must not appear in lists of processes, in logs or in files that many can
+// read: a password, a token, or an address that holds one. Programs also take its value from a file, see service.Parse.
 type Secret string
 
 // SecretVar defines a flag for the secret at p, whose default is *p.

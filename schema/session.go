@@ -27,8 +27,8 @@ type SessionStore interface {
 	// SessionByDigest returns the session with that digest and its account, which may be suspended. CodeNotFound if the
 	// session is unknown, has ended, or has expired by now.
 	SessionByDigest(ctx context.Context, digest [32]byte, now time.Time) (Session, Account, error)
-	// ValidSessions returns those of the sessions with these IDs that have not ended or expired by now and whose account is not
-	// suspended, in any order.
+	// ValidSessions returns those of the sessions with these IDs that have not ended or expired by now and whose account
+	// is not suspended, in any order.
 	ValidSessions(ctx context.Context, ids []int64, now time.Time) ([]int64, error)
 	// Sessions returns the account's sessions that have not expired by now, the most recently seen first.
 	Sessions(ctx context.Context, accountID int64, now time.Time) ([]Session, error)

@@ -8,8 +8,8 @@ import (
 // MaxShares is how many shares an account may have, ended ones included.
 const MaxShares = 100
 
-// Share lets whoever has its secret read a report of an account: of a link, or of the links with a tag, on a domain, or of both, or of all
-// links. The secret is shown once and never stored. A share does not change.
+// Share lets whoever has its secret read a report of an account: of a link, or of the links with a tag, on a domain, or
+// of both, or of all links. The secret is shown once and never stored. A share does not change.
 type Share struct {
 	ID           int64
 	AccountID    int64
@@ -37,8 +37,8 @@ type ShareStore interface {
 	Shares(ctx context.Context, accountID int64) ([]Share, error)
 	// Share returns a share of the account. CodeNotFound if it has no such share.
 	Share(ctx context.Context, accountID, id int64) (Share, error)
-	// ShareByDigest returns the share with a digest, and its account. CodeNotFound if no share has the digest, if the share has expired
-	// at now, if the account is suspended, or if the share's link or domain is deleted.
+	// ShareByDigest returns the share with a digest, and its account. CodeNotFound if no share has the digest, if the
+	// share has expired at now, if the account is suspended, or if the share's link or domain is deleted.
 	ShareByDigest(ctx context.Context, digest [32]byte, now time.Time) (Share, Account, error)
 	// DeleteShare deletes a share of the account. CodeNotFound if it has no such share.
 	DeleteShare(ctx context.Context, accountID, id int64) error

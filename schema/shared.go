@@ -13,8 +13,8 @@ const (
 
 // SharedStore keeps values that all processes of a service share.
 type SharedStore interface {
-	// SharedValue returns the value with a name. If there is none, it stores first, unless that is empty: all callers, also concurrent
-	// ones, get the same value. CodeNotFound if there is no value, and no first.
+	// SharedValue returns the value with a name. If there is none, it stores first, unless that is empty: all callers,
+	// also concurrent ones, get the same value. CodeNotFound if there is no value, and no first.
 	SharedValue(ctx context.Context, name string, first []byte) ([]byte, error)
 	// SetSharedValue stores a value, in place of one with the same name.
 	SetSharedValue(ctx context.Context, name string, value []byte) error

@@ -17,8 +17,9 @@ const (
 // TopBrowsers is the maximum number of browsers in Stats.
 const TopBrowsers = 10
 
-// A link has at most about MaxNames referrers and as many campaigns of a UTC day by name, and about MaxCombinations combinations of the names of all
-// dimensions: by quarter of an hour, about MaxQuarterRows. The rest is counted as OtherName, which is no host.
+// A link has at most about MaxNames referrers and as many campaigns of a UTC day by name, and about MaxCombinations
+// combinations of the names of all dimensions: by quarter of an hour, about MaxQuarterRows. The rest is counted as
+// OtherName, which is no host.
 const (
 	MaxNames = 1000
 	// A link that is popular all over the world has about 15,000 combinations in 50,000 clicks.

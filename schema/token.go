@@ -41,7 +41,8 @@ func JoinScopes(some []string) (joined, unknown string) {
 			return "", scope
 		}
 	}
-	return strings.Join(slices.DeleteFunc(Scopes(), func(scope string) bool { return !slices.Contains(some, scope) }), " "), ""
+	return strings.Join(slices.DeleteFunc(Scopes(), func(scope string) bool { return !slices.Contains(some, scope) }),
+		" "), ""
 }
 
 // HasScope reports whether scopes of a token permit what has a scope.
@@ -58,12 +59,13 @@ func (t *Token) ExpiredAt(now time.Time) bool {
 type TokenStore interface {
 	// CreateToken stores token and sets its ID.
 	CreateToken(ctx context.Context, token *Token) error
-	// TokenByDigest returns the token with that digest, which may have expired, and its account, which may be suspended. CodeNotFound if
-	// the token is unknown or revoked.
+	// TokenByDigest returns the token with that digest, which may have expired, and its account, which may be suspended.
+	// CodeNotFound if the token is unknown or revoked.
 	TokenByDigest(ctx context.Context, digest [32]byte) (Token, Account, error)
 	// RevokeToken makes a token permanently invalid. Idempotent. CodeNotFound if there is no such token.
 	RevokeToken(ctx context.Context, tokenID int64, at time.Time) error
-	// ValidTokens returns those of the tokens with these IDs that are valid, have not expired by the store's clock, and whose account is not suspended, in any order.
+	// ValidTokens returns those of the tokens with these IDs that are valid, have not expired by the store's clock, and
+	// whose account is not suspended, in any order.
 	ValidTokens(ctx context.Context, ids []int64) ([]int64, error)
 	// Tokens returns the account's tokens that were not revoked, the newest first.
 	Tokens(ctx context.Context, accountID int64) ([]Token, error)

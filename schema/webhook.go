@@ -92,8 +92,9 @@ func (n DeliveryNote) Status() string {
 	return DeliveryWaiting
 }
 
-// WebhookStore keeps webhooks and their deliveries. A delivery, except for those of clicks, is added in the transaction that makes a change, by triggers of the store,
-// so that no way to change a link leaves it out. Those of one webhook get their IDs in the order of the commits.
+// WebhookStore keeps webhooks and their deliveries. A delivery, except for those of clicks, is added in the transaction
+// that makes a change, by triggers of the store, so that no way to change a link leaves it out. Those of one webhook
+// get their IDs in the order of the commits.
 type WebhookStore interface {
 	// CreateWebhook stores a webhook and sets its ID. CodeConflict if the account has MaxWebhooks.
 	CreateWebhook(ctx context.Context, hook *Webhook) error
@@ -101,36 +102,42 @@ type WebhookStore interface {
 	Webhooks(ctx context.Context, accountID int64) ([]Webhook, error)
 	// Webhook returns a webhook of the account. CodeNotFound if it has no such webhook.
 	Webhook(ctx context.Context, accountID, id int64) (Webhook, error)
-	// UpdateWebhook stores URL, Events, DomainID, Hash, Tag, PeopleOnly, Active and UpdatedAt of a webhook, and forgets that it was failing
-	// or switched off. A holder loses it, so that what waits is not sent to the former URL, but its lease goes on: there is one attempt at a
-	// time. If it is off, deliveries that wait are dropped. CodeNotFound if the account has no such webhook.
+	// UpdateWebhook stores URL, Events, DomainID, Hash, Tag, PeopleOnly, Active and UpdatedAt of a webhook, and forgets
+	// that it was failing or switched off. A holder loses it, so that what waits is not sent to the former URL, but its
+	// lease goes on: there is one attempt at a time. If it is off, deliveries that wait are dropped. CodeNotFound if the
+	// account has no such webhook.
 	UpdateWebhook(ctx context.Context, hook Webhook) error
-	// RotateSecret replaces the secret. The former one signs beside it until the time. CodeNotFound if the account has no such webhook.
+	// RotateSecret replaces the secret. The former one signs beside it until the time. CodeNotFound if the account has no
+	// such webhook.
 	RotateSecret(ctx context.Context, accountID, id int64, secret string, until time.Time) error
 	// DeleteWebhook deletes a webhook and its deliveries. CodeNotFound if the account has no such webhook.
 	DeleteWebhook(ctx context.Context, accountID, id int64) error
-	// TestWebhook adds an EventTest. CodeNotFound if the account has no such webhook, it is off or has no room, or MaxDeliveries wait: a
-	// test has so little data that it is bounded by number.
+	// TestWebhook adds an EventTest. CodeNotFound if the account has no such webhook, it is off or has no room, or
+	// MaxDeliveries wait: a test has so little data that it is bounded by number.
 	TestWebhook(ctx context.Context, accountID, id int64) error
-	// Deliveries returns the newest MaxDeliveries deliveries of the webhook, the newest first, without their data. Clicks that wait to be put
-	// into a delivery are not among them.
+	// Deliveries returns the newest MaxDeliveries deliveries of the webhook, the newest first, without their data. Clicks
+	// that wait to be put into a delivery are not among them.
 	Deliveries(ctx context.Context, webhookID int64) ([]Delivery, error)
-	// ResendDelivery lets a delivery wait again, in its old place. Idempotent. CodeNotFound if the active webhook has no such delivery.
+	// ResendDelivery lets a delivery wait again, in its old place. Idempotent. CodeNotFound if the active webhook has no
+	// such delivery.
 	ResendDelivery(ctx context.Context, webhookID int64, message string) error
 
-	// ClaimWebhooks gives up to limit webhooks that have something to send to holder, for the duration lease by the store's clock:
-	// of accounts that are not suspended, those that have waited longest first. Each has one holder at a time.
+	// ClaimWebhooks gives up to limit webhooks that have something to send to holder, for the duration lease by the
+	// store's clock: of accounts that are not suspended, those that have waited longest first. Each has one holder at a
+	// time.
 	ClaimWebhooks(ctx context.Context, holder string, lease time.Duration, limit int) ([]Webhook, error)
-	// WaitingDeliveries returns the first deliveries of a webhook that wait, up to limit. It puts the clicks that wait into deliveries of up
-	// to MaxHeardClicks, to which no click is added afterwards.
+	// WaitingDeliveries returns the first deliveries of a webhook that wait, up to limit. It puts the clicks that wait
+	// into deliveries of up to MaxHeardClicks, to which no click is added afterwards.
 	WaitingDeliveries(ctx context.Context, webhookID int64, limit int) ([]Delivery, error)
-	// NoteDelivery stores the outcome of an attempt, and reports whether holder still has the webhook. If not, nothing is stored.
+	// NoteDelivery stores the outcome of an attempt, and reports whether holder still has the webhook. If not, nothing is
+	// stored.
 	NoteDelivery(ctx context.Context, webhookID int64, holder string, delivery Delivery, note DeliveryNote) (bool, error)
 	// ReleaseWebhook ends the lease of holder, if it has the webhook.
 	ReleaseWebhook(ctx context.Context, webhookID int64, holder string) error
 }
 
-// LinkEvent is a link at the moment of an event, in the form that the triggers of the stores write. Times are Unix milliseconds.
+// LinkEvent is a link at the moment of an event, in the form that the triggers of the stores write. Times are Unix
+// milliseconds.
 type LinkEvent struct {
 	ID           int64  `json:"id"`
 	DomainID     int64  `json:"domain_id"`
@@ -155,7 +162,8 @@ func LinkOfEvent(data string) (Link, error) {
 	if err := json.Unmarshal([]byte(data), &e); err != nil {
 		return Link{}, err
 	}
-	link := Link{ID: e.ID, DomainID: e.DomainID, Host: e.Host, Hash: e.Hash, URL: e.URL, Title: e.Title, Tags: strings.Fields(e.Tags),
+	link := Link{ID: e.ID, DomainID: e.DomainID, Host: e.Host, Hash: e.Hash, URL: e.URL, Title: e.Title,
+		Tags:   strings.Fields(e.Tags),
 		Active: e.Active != 0, ForwardQuery: e.ForwardQuery != 0, ExpiredURL: e.ExpiredURL,
 		CreatedAt: time.UnixMilli(e.CreatedAt).UTC()}
 	link.UpdatedAt = link.CreatedAt
@@ -171,7 +179,8 @@ func LinkOfEvent(data string) (Link, error) {
 	return link, ExtensionColumn{Of: &link.Extension}.Scan(e.Extension)
 }
 
-// DomainEvent is a domain at the moment of an event, in the form that the triggers of the stores write. Times are Unix milliseconds.
+// DomainEvent is a domain at the moment of an event, in the form that the triggers of the stores write. Times are Unix
+// milliseconds.
 type DomainEvent struct {
 	ID        int64  `json:"id"`
 	Host      string `json:"host"`

@@ -13,11 +13,13 @@ import (
 // MaxHeardClicks is how many clicks a delivery has at most.
 const MaxHeardClicks = 500
 
-// heardBefore is how far an edge's clock may be behind the store's: clicks from so long before a webhook began to hear of clicks are told.
+// heardBefore is how far an edge's clock may be behind the store's: clicks from so long before a webhook began to hear
+// of clicks are told.
 const heardBefore = time.Minute
 
-// HearingStore makes deliveries of clicks for the webhooks that hear of them. It has lane marks and positions of its own, beside those of
-// the click store, and changes them with the deliveries, atomically: the protocol is that of ClickStore.
+// HearingStore makes deliveries of clicks for the webhooks that hear of them. It has lane marks and positions of its
+// own, beside those of the click store, and changes them with the deliveries, atomically: the protocol is that of
+// ClickStore.
 type HearingStore interface {
 	// HearingAccounts returns the accounts with webhooks that are on and hear of clicks, in ascending order.
 	HearingAccounts(ctx context.Context) ([]int64, error)
@@ -25,10 +27,11 @@ type HearingStore interface {
 	HeardPosition(ctx context.Context, partition int) (Position, error)
 	// HeardMarks is ClickStore.LaneMarks.
 	HeardMarks(ctx context.Context, lanes []Lane) ([]uint64, error)
-	// HearClicks adds the clicks of a batch to what waits for the webhooks that hear of them, and moves the marks of its lanes and the
-	// position of the partition, atomically. CodeConflict, and nothing is changed, if the partition's position is not batch.Base of
-	// batch.BaseEpoch, or if a lane's mark has reached its first click. When it returns nil, all is on the disk. Clicks for which a webhook
-	// has no room are dropped, and the deliveries that they would have made are counted.
+	// HearClicks adds the clicks of a batch to what waits for the webhooks that hear of them, and moves the marks of its
+	// lanes and the position of the partition, atomically. CodeConflict, and nothing is changed, if the partition's
+	// position is not batch.Base of batch.BaseEpoch, or if a lane's mark has reached its first click. When it returns nil,
+	// all is on the disk. Clicks for which a webhook has no room are dropped, and the deliveries that they would have made
+	// are counted.
 	HearClicks(ctx context.Context, batch *ClickBatch) error
 }
 
@@ -48,7 +51,8 @@ type ClickEvent struct {
 	Route     string `json:"route"` // "": the link's URL
 }
 
-// clickID returns the ID of a click for others. It is a hash, because sequence numbers would tell how many clicks the service has.
+// clickID returns the ID of a click for others. It is a hash, because sequence numbers would tell how many clicks the
+// service has.
 func clickID(lane Lane, seq uint64) string {
 	var identity [28]byte
 	copy(identity[:], lane.Incarnation[:])
@@ -120,8 +124,8 @@ type Heard struct {
 	Dropped int          // others
 }
 
-// Hear returns what the batch adds for webhooks. links has the links of ClickedBy that exist: one that was made anew meanwhile has lost its
-// former hash and tags.
+// Hear returns what the batch adds for webhooks. links has the links of ClickedBy that exist: one that was made anew
+// meanwhile has lost its former hash and tags.
 func (b *ClickBatch) Hear(hooks []ClickHook, links map[int64]ClickedLink) (all []Heard) {
 	ofAccount := b.clicksOf(hooks)
 	for _, hook := range hooks {
@@ -189,13 +193,15 @@ func (h *ClickHook) hear(batch *ClickBatch, clicks []int, links map[int64]Clicke
 
 func (h *ClickHook) matches(batch *ClickBatch, i int, link ClickedLink) bool {
 	return !(h.PeopleOnly && batch.Device[i] == Bot) && !batch.ClickedAt[i].Before(h.Since.Add(-heardBefore)) &&
-		(h.Hash == "" || h.Hash == link.Hash && h.DomainID == link.DomainID) && (h.Tag == "" || slices.Contains(link.Tags, h.Tag))
+		(h.Hash == "" || h.Hash == link.Hash && h.DomainID == link.DomainID) &&
+		(h.Tag == "" || slices.Contains(link.Tags, h.Tag))
 }
 
 func clickEvent(batch *ClickBatch, i int, link ClickedLink) []byte {
 	event := ClickEvent{ID: clickID(batch.Lane[i], batch.Seq[i]), Hash: link.Hash,
-		ClickedAt: batch.ClickedAt[i].UTC().Format("2006-01-02T15:04:05.000-07:00"), Device: batch.Device[i], Browser: batch.Browser[i],
-		OS: batch.OS[i], Language: batch.Language[i], Referrer: batch.Referrer[i], Country: batch.Country[i],
+		ClickedAt: batch.ClickedAt[i].UTC().Format("2006-01-02T15:04:05.000-07:00"), Device: batch.Device[i],
+		Browser: batch.Browser[i],
+		OS:      batch.OS[i], Language: batch.Language[i], Referrer: batch.Referrer[i], Country: batch.Country[i],
 		Bot: batch.Device[i] == Bot, Route: batch.Route[i]}
 	if link.DomainID != 0 {
 		event.DomainID = &link.DomainID

@@ -1,5 +1,5 @@
-// Package admin implements the operator's commands for accounts, tokens, domains and links, and creates the first account. The
-// commands need no running service, and work while the services run; those see a change within a second.
+// Package admin implements the operator's commands for accounts, tokens, domains and links, and creates the first
+// account. The commands need no running service, and work while the services run; those see a change within a second.
 package admin
 
 import (
@@ -17,25 +17,29 @@ import (
 type Config struct {
 	EdgeURL  schema.BaseURL // of short links, whose host is the default domain; set by the program
 	Verified bool           // domain add: store the domain as verified
-	Domain   string         // link off, link on: the host of the link; import: see transfer.Options; "": the default domain
-	DryRun   bool           // import: create nothing
-	Format   string         // import: the format of the file; "": recognized by its columns
-	Scopes   []string       // token add: what the token may do; none: anything
-	Expires  string         // token add: from when on the token is refused, as RFC 3339 writes it; "": never
-	Parts    Parts          // set by the program
+	// link off, link on: the host of the link; import: see transfer.Options; "": the default domain
+	Domain  string
+	DryRun  bool     // import: create nothing
+	Format  string   // import: the format of the file; "": recognized by its columns
+	Scopes  []string // token add: what the token may do; none: anything
+	Expires string   // token add: from when on the token is refused, as RFC 3339 writes it; "": never
+	Parts   Parts    // set by the program
 }
 
 // RegisterFlags binds the options to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Verified, "verified", c.Verified, "domain add: store the domain as verified, without checking DNS")
 	fs.StringVar(&c.Domain, "domain", c.Domain,
-		"link off, link on: the `host` of the link; import: that of links whose own host is no domain of the account (default the default domain)")
+		"link off, link on: the `host` of the link; import: that of links whose own host is no domain of the account "+
+			"(default the default domain)")
 	fs.BoolVar(&c.DryRun, "dry-run", c.DryRun, "import: say what would become of each row, and create nothing")
 	fs.StringVar(&c.Format, "format", c.Format,
 		"import: the `format` of the file: linkstream, shlink, kutt, yourls or bitly (default the one that its columns show)")
-	fs.Func("scope", "token add: a `scope` of the token, "+strings.Join(schema.Scopes(), ", ")+"; may be given several times (default all)",
+	fs.Func("scope", "token add: a `scope` of the token, "+strings.Join(schema.Scopes(), ", ")+
+		"; may be given several times (default all)",
 		func(scope string) error { c.Scopes = append(c.Scopes, scope); return nil })
-	fs.StringVar(&c.Expires, "expires", c.Expires, "token add: the `time` from which on the token is refused, such as 2030-12-31T12:00:00+01:00 (default never)")
+	fs.StringVar(&c.Expires, "expires", c.Expires,
+		"token add: the `time` from which on the token is refused, such as 2030-12-31T12:00:00+01:00 (default never)")
 }
 
 // Validate always succeeds.
@@ -71,12 +75,16 @@ var commands = [...]command{
 	{"token add", "EMAIL", "create an API token and print it; --scope S, --expires TIME", (*runner).addToken},
 	{"token revoke", "ID", "revoke a token for good; ID may be the token itself", (*runner).revokeToken},
 	{"domain add", "EMAIL HOST", "add a domain and print its id; --verified: without DNS records", (*runner).addDomain},
-	{"domain verify", "HOST", "verify the oldest unverified domain of this host, without DNS records", (*runner).verifyDomain},
-	{"domain remove", "HOST", "take a host from the account that has verified it; its links there stop", (*runner).removeDomain},
-	{"domain transfer", "HOST EMAIL", "give a host to another account, without DNS records, and print the id", (*runner).transferDomain},
+	{"domain verify", "HOST", "verify the oldest unverified domain of this host, without DNS records",
+		(*runner).verifyDomain},
+	{"domain remove", "HOST", "take a host from the account that has verified it; its links there stop",
+		(*runner).removeDomain},
+	{"domain transfer", "HOST EMAIL", "give a host to another account, without DNS records, and print the id",
+		(*runner).transferDomain},
 	{"link off", "HASH", "take a link down; --domain HOST: not on the default domain", (*runner).takeDownLink},
 	{"link on", "HASH", "undo link off", (*runner).putBackLink},
-	{"import", "EMAIL FILE", "create the links of a CSV file, - for standard input, and print what failed; --dry-run", (*runner).importLinks},
+	{"import", "EMAIL FILE", "create the links of a CSV file, - for standard input, and print what failed; --dry-run",
+		(*runner).importLinks},
 	{"export", "EMAIL", "print the links of the account with their counts as CSV", (*runner).exportLinks},
 	{"migrate", "", "bring the databases up to date", (*runner).migrate},
 }
@@ -91,9 +99,9 @@ var Usage = func() string {
 	return b.String()
 }()
 
-// Run runs the command in args and prints its result, if there is one, as one line. CodeInvalid if args are not a command.
-// If the command fails, the error has the code of the failure, and nothing is printed. Only import and export print more, and while
-// they run.
+// Run runs the command in args and prints its result, if there is one, as one line. CodeInvalid if args are not a
+// command. If the command fails, the error has the code of the failure, and nothing is printed. Only import and export
+// print more, and while they run.
 func Run(ctx context.Context, stores Stores, options Config, args []string, out io.Writer) error {
 	c, args, err := find(args)
 	if err != nil {
@@ -112,7 +120,8 @@ func Run(ctx context.Context, stores Stores, options Config, args []string, out 
 	return nil
 }
 
-// OnlyReads reports whether the command in args changes nothing. The schema of the stores must not change for it either.
+// OnlyReads reports whether the command in args changes nothing. The schema of the stores must not change for it
+// either.
 func OnlyReads(options Config, args []string) bool {
 	return len(args) > 0 && (args[0] == "export" || args[0] == "import" && options.DryRun)
 }

@@ -75,8 +75,8 @@ func (r *runner) verifyDomain(ctx context.Context, args ...string) (string, erro
 	return "", r.stores.NoteDomainCheck(ctx, domains[0].ID, time.Time{}, time.Time{})
 }
 
-// removeDomain leaves the domain, unverified, and its links with their statistics to the account: visitors do not find them
-// any more. The account, or another one, gets the host by proving it again.
+// removeDomain leaves the domain, unverified, and its links with their statistics to the account: visitors do not find
+// them any more. The account, or another one, gets the host by proving it again.
 func (r *runner) removeDomain(ctx context.Context, args ...string) (string, error) {
 	host, err := customdomain.ParseHost(args[0])
 	if err != nil {

@@ -148,7 +148,10 @@ func (c cli) holder(t *testing.T, id, loser string) {
 func TestDomainTransfer(t *testing.T) {
 	for name, add := range map[string]func(t *testing.T, c cli) string{
 		"an account that has not added it": func(*testing.T, cli) string { return "" },
-		"an account that has":              func(t *testing.T, c cli) string { return c.prints(t, "domain add b@example.org go.example.com") },
+		"an account that has": func(t *testing.T,
+			c cli) string {
+			return c.prints(t, "domain add b@example.org go.example.com")
+		},
 	} {
 		t.Run("gives a host to "+name+", and is idempotent", func(t *testing.T) {
 			c := newCLIWithAccounts(t)

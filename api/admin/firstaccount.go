@@ -36,9 +36,9 @@ func (f *FirstAccount) RegisterFlags(fs *flag.FlagSet) {
 // Validate always succeeds: Create checks the values, because random ones replace those that are empty.
 func (f *FirstAccount) Validate() error { return nil }
 
-// Create creates the account and returns it with the random values filled in. If there is an account already, it changes
-// nothing and returns false; so does an empty Email. CodeInvalid names every value that is wrong, also if there is an
-// account already.
+// Create creates the account and returns it with the random values filled in. If there is an account already, it
+// changes nothing and returns false; so does an empty Email. CodeInvalid names every value that is wrong, also if there
+// is an account already.
 func (f FirstAccount) Create(ctx context.Context, accounts schema.AccountStore) (FirstAccount, bool, error) {
 	if f.Email == "" {
 		return FirstAccount{}, false, nil
@@ -63,10 +63,11 @@ func (f FirstAccount) Create(ctx context.Context, accounts schema.AccountStore) 
 	}
 }
 
-// CreateAndTell creates the account and returns a text with the secrets that it generated, "" if there is an account already. They
-// are told this once, so call it last, when nothing else can fail. A secret that the operator chose is not told: output ends up in
-// logs. apiURL goes into the example of the text.
-func (f FirstAccount) CreateAndTell(ctx context.Context, accounts schema.AccountStore, apiURL schema.BaseURL) (text string, err error) {
+// CreateAndTell creates the account and returns a text with the secrets that it generated, "" if there is an account
+// already. They are told this once, so call it last, when nothing else can fail. A secret that the operator chose is
+// not told: output ends up in logs. apiURL goes into the example of the text.
+func (f FirstAccount) CreateAndTell(ctx context.Context, accounts schema.AccountStore,
+	apiURL schema.BaseURL) (text string, err error) {
 	first, created, err := f.Create(ctx, accounts)
 	if err != nil || !created {
 		return "", err
@@ -112,6 +113,7 @@ This is the first start: an account was created. Generated secrets are shown onl
 
 Create a short link:
 
-  curl -s %s/api/v1/shorten -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{"long_url": "https://go.dev/doc/"}'
+  curl -s %s/api/v1/shorten -H 'Authorization: Bearer %s' \
+    -H 'Content-Type: application/json' -d '{"long_url": "https://go.dev/doc/"}'
 
 `

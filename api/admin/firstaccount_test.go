@@ -71,7 +71,8 @@ func TestFirstAccount(t *testing.T) {
 		_, created, err := admin.FirstAccount{Password: "pass word"}.Create(t.Context(), store)
 		testkit.Must(t, err)
 		testkit.Equal(t, "created", created, false)
-		if _, created, err := (admin.FirstAccount{Email: "me@example.org"}).Create(t.Context(), store); err != nil || !created {
+		if _, created, err := (admin.FirstAccount{Email: "me@example.org"}).Create(t.Context(), store); err != nil ||
+			!created {
 			t.Errorf("there is an account: created %t, error %v", created, err)
 		}
 	})
@@ -104,7 +105,8 @@ func TestFirstAccount(t *testing.T) {
 	t.Run("reports a store that fails", func(t *testing.T) {
 		store := newStore(t)
 		store.Close()
-		if _, created, err := (admin.FirstAccount{Email: "me@example.org"}).Create(t.Context(), store); err == nil || created {
+		if _, created, err := (admin.FirstAccount{Email: "me@example.org"}).Create(t.Context(), store); err == nil ||
+			created {
 			t.Errorf("created %t, error %v", created, err)
 		}
 	})
@@ -151,7 +153,8 @@ func TestFirstAccountIsPrinted(t *testing.T) {
 	})
 	t.Run("without the secrets that the operator chose", func(t *testing.T) {
 		out := printed(t, newStore(t), "-bootstrap.password", "pass word", "-bootstrap.token", chosenToken)
-		if strings.Contains(out, "pass word") || strings.Contains(out, chosenToken) || strings.Count(out, "as configured\n") != 2 ||
+		if strings.Contains(out, "pass word") || strings.Contains(out, chosenToken) ||
+			strings.Count(out, "as configured\n") != 2 ||
 			!strings.Contains(out, curl+"YOUR_TOKEN'") {
 			t.Errorf("printed:\n%s", out)
 		}
@@ -191,7 +194,8 @@ func TestFirstAccountWaitsForItsStore(t *testing.T) {
 	})
 	t.Run("but not after another error", func(t *testing.T) {
 		store := &unavailableOnce{Store: newStore(t), err: errors.New("broken")}
-		if err := first.AwaitAndPrint(t.Context(), report, store, schema.MustParseBaseURL("http://api.example"), io.Discard); !errors.Is(err, store.err) {
+		if err := first.AwaitAndPrint(t.Context(), report, store, schema.MustParseBaseURL("http://api.example"),
+			io.Discard); !errors.Is(err, store.err) {
 			t.Errorf("got %v, want %v", err, store.err)
 		}
 		testkit.Equal(t, "calls", store.calls, 1)

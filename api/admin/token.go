@@ -21,11 +21,14 @@ func (r *runner) addToken(ctx context.Context, args ...string) (secret string, e
 	secret, token := auth.NewToken(account.ID, tokenName)
 	var unknown string
 	if token.Scopes, unknown = schema.JoinScopes(r.options.Scopes); unknown != "" {
-		return "", schema.Errorf(schema.CodeInvalid, "%q is no scope: scopes are %s", unknown, strings.Join(schema.Scopes(), ", "))
+		return "", schema.Errorf(schema.CodeInvalid, "%q is no scope: scopes are %s", unknown,
+			strings.Join(schema.Scopes(), ", "))
 	}
 	if r.options.Expires != "" {
-		if token.ExpiresAt, err = time.Parse(time.RFC3339, r.options.Expires); err != nil || !token.ExpiresAt.After(time.Now()) {
-			return "", schema.Errorf(schema.CodeInvalid, "%q is no time in the future such as 2030-12-31T12:00:00+01:00", r.options.Expires)
+		if token.ExpiresAt, err = time.Parse(time.RFC3339, r.options.Expires); err != nil ||
+			!token.ExpiresAt.After(time.Now()) {
+			return "", schema.Errorf(schema.CodeInvalid, "%q is no time in the future such as 2030-12-31T12:00:00+01:00",
+				r.options.Expires)
 		}
 	}
 	return secret, r.stores.CreateToken(ctx, &token)

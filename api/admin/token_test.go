@@ -24,7 +24,8 @@ func TestTokenAdd(t *testing.T) {
 		}
 	})
 	t.Run("gives the token scopes and an end", func(t *testing.T) {
-		secret := c.prints(t, "token add me@example.org --scope links.read --scope webhooks --expires 2099-01-31T12:00:00+01:00")
+		secret := c.prints(t, "token add me@example.org --scope links.read --scope webhooks --expires "+
+			"2099-01-31T12:00:00+01:00")
 		token, _, err := c.TokenByDigest(t.Context(), auth.Digest(secret))
 		if err != nil || token.Scopes != "links.read webhooks" || token.ExpiresAt.UTC().Format("15:04") != "11:00" {
 			t.Errorf("%+v, %v", token, err)

@@ -126,7 +126,8 @@ func (r *runner) printReport(report transfer.Report) {
 	}
 	for _, host := range report.Hosts {
 		if host.Moved() {
-			r.print("rows %d: Links of %s, which is no verified domain of the account, are on %s", host.Rows, host.Host, host.Domain)
+			r.print("rows %d: Links of %s, which is no verified domain of the account, are on %s", host.Rows, host.Host,
+				host.Domain)
 		}
 	}
 	for _, note := range report.Notes {
@@ -145,7 +146,8 @@ func (r *runner) progress() func(transfer.Progress) {
 		}
 		last = time.Now()
 		// Errors of printing progress do not stop the transfer.
-		fmt.Fprintf(r.options.Parts.Progress, "rows %d, created %d, already there %d, failed %d\n", p.Rows, p.Created, p.Present, p.Failed)
+		fmt.Fprintf(r.options.Parts.Progress, "rows %d, created %d, already there %d, failed %d\n", p.Rows, p.Created,
+			p.Present, p.Failed)
 	}
 }
 
@@ -159,6 +161,7 @@ func (r *runner) exportLinks(ctx context.Context, args ...string) (string, error
 	if err != nil {
 		return "", err
 	}
-	_, err = transfer.NewExporter(r.options.EdgeURL, r.stores, ownClicks{clicks, account.ID}).Export(ctx, account.ID, schema.LinkFilter{}, r.out)
+	_, err = transfer.NewExporter(r.options.EdgeURL, r.stores, ownClicks{clicks, account.ID}).Export(ctx, account.ID,
+		schema.LinkFilter{}, r.out)
 	return "", err
 }

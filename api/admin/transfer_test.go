@@ -43,7 +43,8 @@ const (
 		"https://bit.ly/AbC,,2020-01-02T03:04:05Z,A title,https://example.com/a,5,Active\n" +
 		"https://bit.ly/bad,,2020-01-02T03:04:05Z,,ftp://example.com/,0,Active\n" +
 		"https://go.example.com/Custom,,2020-01-02T03:04:05Z,,https://example.com/b,0,Active\n"
-	exported = "short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,rules,variants,card,max_clicks,has_password,clicks\r\n" +
+	exported = "short_url,alias,domain,long_url,title,tags,is_active,created_at," +
+		"expires_at,expired_url,forward_query,rules,variants,card,max_clicks,has_password,clicks\r\n" +
 		"http://sho.rt:8080/AbC,AbC,,https://example.com/a,A title,,true,2020-01-02T03:04:05+00:00,,,false,,,,,false,7\r\n"
 	badRow = "line 3, column Destination URL: The long URL must begin with http:// or https://.\n"
 	counts = "rows 1: Counts of clicks are not taken over: this service counts the clicks that it has redirected.\n"
@@ -52,7 +53,8 @@ const (
 // wantFailed requires what an import prints that fails because of rows.
 func wantFailed(t *testing.T, printed string, err error, want string) {
 	t.Helper()
-	if schema.ErrorCode(err) != schema.CodeInvalid || !strings.Contains(err.Error(), "import: 1 of 3 rows failed") || printed != want {
+	if schema.ErrorCode(err) != schema.CodeInvalid || !strings.Contains(err.Error(), "import: 1 of 3 rows failed") ||
+		printed != want {
 		t.Errorf("%v, printed\n%s\nwant\n%s", err, printed, want)
 	}
 }
@@ -63,7 +65,8 @@ func TestImportAndExport(t *testing.T) {
 	bitLy := "rows 2: Links of bit.ly, which is no verified domain of the account, are on sho.rt\n"
 	t.Run("import --dry-run prints what would become of the rows", func(t *testing.T) {
 		printed, err := c.runWith(t, "import a@example.org - --dry-run", bitlyExport)
-		wantFailed(t, printed, err, badRow+bitLy+counts+"format bitly: rows 3, would be created 2, already there 0, failed 1\n")
+		wantFailed(t, printed, err, badRow+bitLy+counts+
+			"format bitly: rows 3, would be created 2, already there 0, failed 1\n")
 		if _, err := schema.FindLink(t.Context(), c, 0, "AbC"); schema.ErrorCode(err) != schema.CodeNotFound {
 			t.Errorf("%v", err)
 		}
@@ -82,7 +85,8 @@ func TestImportAndExport(t *testing.T) {
 		}
 	})
 	t.Run("import --domain puts links of other hosts on a domain", func(t *testing.T) {
-		printed, err := c.runWith(t, "import a@example.org - --domain GO.example.com", "alias,long_url\none,https://example.com/\n")
+		printed, err := c.runWith(t, "import a@example.org - --domain GO.example.com",
+			"alias,long_url\none,https://example.com/\n")
 		if want := "format linkstream: rows 1, created 1, already there 0, failed 0\n"; err != nil || printed != want {
 			t.Errorf("%q, %v", printed, err)
 		}
@@ -115,11 +119,13 @@ func TestImportAndExportReportFailures(t *testing.T) {
 	}
 	c.fails(t, "import a@example.org -", schema.CodeInvalid, "import: read the standard input: The file has no first line")
 	c.fails(t, "import a@example.org - --format excel", schema.CodeInvalid, `import: The format "excel" is not known`)
-	c.fails(t, "import a@example.org "+filepath.Join(t.TempDir(), "none.csv"), schema.CodeInvalid, "none.csv: no such file")
+	c.fails(t, "import a@example.org "+filepath.Join(t.TempDir(), "none.csv"), schema.CodeInvalid,
+		"none.csv: no such file")
 	full := errors.New("disk full")
 	for _, command := range []string{"import", "export"} {
 		args := []string{command, "a@example.org", "-"}[:map[string]int{"import": 3, "export": 2}[command]]
-		options := admin.Config{EdgeURL: schema.MustParseBaseURL("http://sho.rt:8080"), Parts: parts(bytes.NewBufferString(bitlyExport))}
+		options := admin.Config{EdgeURL: schema.MustParseBaseURL("http://sho.rt:8080"),
+			Parts: parts(bytes.NewBufferString(bitlyExport))}
 		if err := admin.Run(t.Context(), c, options, args, failing{full}); !errors.Is(err, full) {
 			t.Errorf("%s: %v", command, err)
 		}
@@ -130,7 +136,8 @@ func TestImportAndExportReportFailures(t *testing.T) {
 		options := admin.Config{EdgeURL: schema.MustParseBaseURL("http://sho.rt:8080"), Parts: parts(reader)}
 		var out strings.Builder
 		err := admin.Run(t.Context(), c, options, []string{"import", "a@example.org", "-"}, &out)
-		if want := "format linkstream: rows 300, created 1, already there 299, failed 0\n"; !errors.Is(err, full) || out.String() != want {
+		if want := "format linkstream: rows 300, created 1, already there 299, failed 0\n"; !errors.Is(err, full) ||
+			out.String() != want {
 			t.Errorf("%v, printed %q", err, out.String())
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/admission"
 	"linkstream/api/dashboard"
 	"linkstream/api/linkpassword"
 	"linkstream/api/request"
@@ -30,11 +31,11 @@ const (
 // the sender.
 type site interface {
 	// Credential returns what the request claims to be.
-	Credential(*fasthttp.RequestCtx) request.Credential
-	Handle(*fasthttp.RequestCtx, *request.Turn)
+	Credential(*fasthttp.RequestCtx) admission.Credential
+	Handle(*fasthttp.RequestCtx, *admission.Pass)
 	// Reject answers a request that could not be read.
-	Reject(*fasthttp.RequestCtx, *request.Turn, *request.Refusal)
-	// RejectBusy answers a request that was refused for want of a turn.
+	Reject(*fasthttp.RequestCtx, *admission.Pass, *admission.Refusal)
+	// RejectBusy answers a request that the gate has refused.
 	RejectBusy(*fasthttp.RequestCtx)
 }
 
@@ -42,15 +43,15 @@ type site interface {
 type bodySite interface {
 	site
 	// Ask returns true if Handle or Reject has to answer the request. Otherwise it has answered.
-	Ask(*fasthttp.RequestCtx, *request.Turn) bool
+	Ask(*fasthttp.RequestCtx, *admission.Pass) bool
 }
 
-// router lets anonymous requests take turns, and passes all to the API or the dashboard.
+// router passes requests through the gate to the API or the dashboard.
 type router struct {
 	api       bodySite
 	pages     site
 	passwords site
-	anonymous *request.Anonymous
+	gate      *admission.Gate
 	proxies   clientaddr.Proxies
 	tracer    *tracing.Tracer // nil: requests are not traced
 	health    bool            // /healthz is answered
@@ -59,7 +60,7 @@ type router struct {
 
 func (r *router) handle(http *fasthttp.RequestCtx) {
 	if r.health && service.AnswerHealth(http) {
-		closeUnread(http)
+		admission.CloseUnread(http)
 		return
 	}
 	r.serve(http, nil)
@@ -69,12 +70,12 @@ func (r *router) handle(http *fasthttp.RequestCtx) {
 type visit struct {
 	began time.Time
 	owner site
-	turn  *request.Turn // nil: the request was refused
+	pass  *admission.Pass // nil: the gate has refused the request
 }
 
 type visitKey struct{}
 
-// begin begins the turn of a request, unless ask has done so.
+// begin takes a request to the gate, unless ask has done so.
 func (r *router) begin(http *fasthttp.RequestCtx) *visit {
 	if v, begun := http.UserValue(visitKey{}).(*visit); begun {
 		return v
@@ -89,7 +90,7 @@ func (r *router) begin(http *fasthttp.RequestCtx) *visit {
 	case linkpassword.Owns(http):
 		v.owner = r.passwords
 	}
-	v.turn, _ = r.anonymous.Begin(v.owner.Credential(http), r.client(http)) // nil with its only error
+	v.pass, _ = r.gate.Enter(v.owner.Credential(http), r.client(http)) // nil with its only error
 	return v
 }
 
@@ -101,35 +102,35 @@ func (r *router) ask(http *fasthttp.RequestCtx) bool {
 	}
 	v := r.begin(http)
 	switch {
-	case v.turn == nil:
+	case v.pass == nil:
 		v.owner.RejectBusy(http)
-	case r.api.Ask(http, v.turn):
+	case r.api.Ask(http, v.pass):
 		return true
 	default:
-		v.turn.End()
+		v.pass.Leave()
 	}
 	r.end(http, v.began)
 	return false
 }
 
 // serve lets the owner of the request's path answer it, by refusal if that is not nil.
-func (r *router) serve(http *fasthttp.RequestCtx, refusal *request.Refusal) {
+func (r *router) serve(http *fasthttp.RequestCtx, refusal *admission.Refusal) {
 	v := r.begin(http)
 	defer r.end(http, v.began)
-	defer closeUnread(http)
+	defer admission.CloseUnread(http)
 	if refusal != nil {
-		closeGently(http)
+		admission.CloseGently(http)
 	}
-	if v.turn == nil {
+	if v.pass == nil {
 		v.owner.RejectBusy(http)
 		return
 	}
-	defer v.turn.End()
+	defer v.pass.Leave()
 	if refusal != nil {
-		v.owner.Reject(http, v.turn, refusal)
+		v.owner.Reject(http, v.pass, refusal)
 		return
 	}
-	v.owner.Handle(http, v.turn)
+	v.owner.Handle(http, v.pass)
 }
 
 // end names an answered request to its client and, at level debug, in the log.
@@ -159,15 +160,15 @@ func newServer(r *router, connections int, log *slog.Logger) *fasthttp.Server {
 	server := &fasthttp.Server{
 		Handler:   r.handle,
 		Logger:    service.ConnLogger(log),
-		ConnState: track,
+		ConnState: admission.Track,
 
 		ReadTimeout:        readTimeout,
 		WriteTimeout:       writeTimeout,
 		IdleTimeout:        idleTimeout,
 		ReadBufferSize:     maxHeaderBytes,
-		MaxRequestBodySize: 1, // bytes that are read before Handler, but after ask; request.ReadBody has the limits
+		MaxRequestBodySize: 1, // bytes that are read before Handler, but after ask; admission.ReadBody has the limits
 		StreamRequestBody:  true,
-		// the listener has the limit; closed connections may still have a goroutine
+		// admission.Listener has the limit; closed connections may still have a goroutine
 		Concurrency: 2 * connections,
 
 		SecureErrorLogMessage:        true, // headers hold tokens and sessions
@@ -176,7 +177,7 @@ func newServer(r *router, connections int, log *slog.Logger) *fasthttp.Server {
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 	}
-	service.CheckRequests(server, func(http *fasthttp.RequestCtx, err error) { r.serve(http, request.RefusalOf(err)) })
-	askFirst(server, r.ask)
+	service.CheckRequests(server, func(http *fasthttp.RequestCtx, err error) { r.serve(http, admission.RefusalOf(err)) })
+	admission.AskFirst(server, r.ask)
 	return server
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 	"go.uber.org/goleak"
 
+	"linkstream/api/admission"
 	"linkstream/api/apiservice"
 	"linkstream/api/auth"
 	"linkstream/api/request"
@@ -325,16 +326,16 @@ func TestConfig(t *testing.T) {
 type reader struct{ *rest.API }
 
 // Ask wants all bodies.
-func (reader) Ask(*fasthttp.RequestCtx, *request.Turn) bool { return true }
+func (reader) Ask(*fasthttp.RequestCtx, *admission.Pass) bool { return true }
 
-func (r reader) Handle(http *fasthttp.RequestCtx, turn *request.Turn) {
-	turn.End()
-	var refusal *request.Refusal
-	if errors.As(request.ReadBody(http, 64<<10), &refusal) {
-		r.Reject(http, turn, refusal)
+func (r reader) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
+	pass.Leave()
+	var refusal *admission.Refusal
+	if errors.As(admission.ReadBody(http, 64<<10), &refusal) {
+		r.Reject(http, pass, refusal)
 		return
 	}
-	r.API.Handle(http, turn)
+	r.API.Handle(http, pass)
 }
 
 func TestSlowClients(t *testing.T) {
@@ -355,12 +356,12 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				api := rest.New(nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, request.NewRecorder(metrics.NewSet()), discard)
+				api := rest.New(nil, nil, nil, nil, nil, nil, nil, nil, nil, request.NewRecorder(metrics.NewSet()), discard)
 				server := apiservice.NewServer(reader{api}, discard)
 				listener := fasthttputil.NewInmemoryListener()
 				ctx, cancel := context.WithCancel(t.Context())
 				served := make(chan error, 1)
-				clients := apiservice.NewListener(listener, apiservice.ConnLimits{Connections: 1}, metrics.NewSet(), discard)
+				clients := admission.NewListener(listener, admission.Limits{Connections: 1}, metrics.NewSet(), discard)
 				go func() { served <- service.Serve(ctx, server, clients, time.Minute) }()
 				began := time.Now()
 				conn, err := listener.Dial()

@@ -63,8 +63,8 @@ func (a *Authenticator) Close() { a.cache.Close() }
 var errUnauthorized = schema.ClientErrorf(schema.CodeUnauthorized, "The API token is missing or invalid.")
 
 // Authenticate returns what the token in the value of an Authorization header grants. CodeUnauthorized if the header is
-// missing or malformed, or the token unknown, revoked or expired; CodeUnavailable if the store does not answer. It notes the use
-// for Run to write, and keeps no reference to authorization.
+// missing or malformed, or the token unknown, revoked or expired; CodeUnavailable if the store does not answer. It
+// notes the use for Run to write, and keeps no reference to authorization.
 func (a *Authenticator) Authenticate(ctx context.Context, authorization []byte) (Grant, error) {
 	secret, ok := parseBearer(authorization)
 	if !ok {
@@ -122,8 +122,8 @@ func (a *Authenticator) ask(ctx context.Context, digest [sha256.Size]byte) (*Gra
 	}
 }
 
-// Credential returns the digest of the token in the value of an Authorization header; zero if it has none that Authenticate
-// would look up.
+// Credential returns the digest of the token in the value of an Authorization header; zero if it has none that
+// Authenticate would look up.
 func Credential(authorization []byte) (digest [sha256.Size]byte) {
 	if secret, ok := parseBearer(authorization); ok {
 		digest = sha256.Sum256(secret)

@@ -23,9 +23,9 @@ const (
 
 var browserEncoding = base64.RawURLEncoding.Strict()
 
-// NewBrowser returns a secret for a browser that has signed in to an account. A browser that shows it later is known, so its
-// attempts to sign in are counted separately from attempts by unknown browsers. It ends with the password: the key of its HMAC is the hash
-// of the password, so the store need not keep it.
+// NewBrowser returns a secret for a browser that has signed in to an account. A browser that shows it later is known,
+// so its attempts to sign in are counted separately from attempts by unknown browsers. It ends with the password: the
+// key of its HMAC is the hash of the password, so the store need not keep it.
 func NewBrowser(account schema.Account) string {
 	raw := make([]byte, browserIDLen, browserLen)
 	rand.Read(raw) // never fails, see crypto/rand
@@ -36,8 +36,8 @@ func NewBrowser(account schema.Account) string {
 // IsBrowser reports whether secret has the form of one by NewBrowser.
 func IsBrowser(secret string) bool { return len(secret) == browserEncoding.EncodedLen(browserLen) }
 
-// KnownBrowser returns the name of the browser by which its attempts are counted. ok is false if the secret is not one of the
-// account, has expired, or was made before the password changed. An account without a password has no browsers.
+// KnownBrowser returns the name of the browser by which its attempts are counted. ok is false if the secret is not one
+// of the account, has expired, or was made before the password changed. An account without a password has no browsers.
 func KnownBrowser(account schema.Account, secret string) (name string, ok bool) {
 	raw, err := browserEncoding.DecodeString(secret)
 	if err != nil || len(raw) != browserLen || account.PasswordHash == "" {

@@ -47,7 +47,8 @@ func TestParseEmail(t *testing.T) {
 
 // FuzzParseEmail checks that an address is kept in one form, which is an address.
 func FuzzParseEmail(f *testing.F) {
-	for _, email := range []string{"a@b", "A@B.example", "a@b@c", " a@b", "a@\u00a0b", "\xff@b", "İ@b", strings.Repeat("a", 250) + "@b.c"} {
+	for _, email := range []string{"a@b", "A@B.example", "a@b@c", " a@b", "a@\u00a0b", "\xff@b", "İ@b",
+		strings.Repeat("a", 250) + "@b.c"} {
 		f.Add(email)
 	}
 	f.Fuzz(func(t *testing.T, email string) {

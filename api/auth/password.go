@@ -22,8 +22,8 @@ const (
 	MaxPasswordLen = 1024 // bytes; a longer one costs time and is no safer
 )
 
-// NewPassword returns a random password of 125 bits that is easy to read aloud: five groups of five characters of a-z and
-// 2-7.
+// NewPassword returns a random password of 125 bits that is easy to read aloud: five groups of five characters of a-z
+// and 2-7.
 func NewPassword() string {
 	text := strings.ToLower(rand.Text()) // 5 bits per character, at least 26 characters
 	groups := slices.Collect(slices.Chunk([]byte(text[:25]), 5))
@@ -48,8 +48,8 @@ func HashPassword(password string) string {
 	return h.String()
 }
 
-// VerifyPassword reports whether hash, a PHC string of argon2id, is the hash of password. It returns an error if hash is
-// not such a string, or if its parameters exceed the limits below.
+// VerifyPassword reports whether hash, a PHC string of argon2id, is the hash of password. It returns an error if hash
+// is not such a string, or if its parameters exceed the limits below.
 func VerifyPassword(hash, password string) (bool, error) {
 	h, err := parsePasswordHash(hash)
 	if err != nil || len(password) > MaxPasswordLen {

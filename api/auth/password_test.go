@@ -49,11 +49,12 @@ func TestVerifyPassword(t *testing.T) {
 		hash, password string
 		ok             bool
 	}{
-		"the password":                       {hash, "correct horse", true},
-		"another password":                   {hash, "correct horsf", false},
-		"no password":                        {hash, "", false},
-		"the password with a suffix":         {hash, "correct horse ", false},
-		"a password over the limit":          {auth.HashPassword(strings.Repeat("x", 1025)), strings.Repeat("x", 1025), false},
+		"the password":               {hash, "correct horse", true},
+		"another password":           {hash, "correct horsf", false},
+		"no password":                {hash, "", false},
+		"the password with a suffix": {hash, "correct horse ", false},
+		"a password over the limit": {auth.HashPassword(strings.Repeat("x", 1025)),
+			strings.Repeat("x", 1025), false},
 		"the reference's password":           {reference, "password", true},
 		"another password for the reference": {reference, "passwore", false},
 		"the hash with other parameters":     {strings.Replace(reference, "t=2", "t=3", 1), "password", false},

@@ -29,9 +29,10 @@ type Sessions struct{ store schema.SessionStore }
 // NewSessions returns the sessions in a store.
 func NewSessions(store schema.SessionStore) *Sessions { return &Sessions{store} }
 
-// Begin stores a session of the account and returns it with its secret, which only the browser keeps. CodeUnauthorized if
-// the account's password has changed since account was read.
-func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent string) (string, schema.Session, error) {
+// Begin stores a session of the account and returns it with its secret, which only the browser keeps. CodeUnauthorized
+// if the account's password has changed since account was read.
+func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent string) (string,
+	schema.Session, error) {
 	now := time.Now().UTC()
 	others, err := s.store.Sessions(ctx, account.ID, now)
 	if err != nil {
@@ -64,7 +65,8 @@ func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent 
 // errNoSession is the same whatever is wrong, so that it tells an attacker nothing.
 var errNoSession = schema.ClientErrorf(schema.CodeUnauthorized, "The session was ended.")
 
-// SessionCredential returns the digest by which Resume looks up a session; zero if the text cannot be a session's secret.
+// SessionCredential returns the digest by which Resume looks up a session; zero if the text cannot be a session's
+// secret.
 func SessionCredential(secret string) (digest [sha256.Size]byte) {
 	if validSecret(secret) {
 		digest = Digest(secret)
@@ -76,8 +78,8 @@ func validSecret(secret string) bool {
 	return len(secret) == base64.RawURLEncoding.EncodedLen(sessionBytes)
 }
 
-// Resume returns the session with that secret, and its account, which may be suspended. It extends the session, with one
-// write per hour at most. CodeUnauthorized if there is no such session or it has ended.
+// Resume returns the session with that secret, and its account, which may be suspended. It extends the session, with
+// one write per hour at most. CodeUnauthorized if there is no such session or it has ended.
 func (s *Sessions) Resume(ctx context.Context, secret string) (schema.Session, schema.Account, error) {
 	if !validSecret(secret) {
 		return schema.Session{}, schema.Account{}, errNoSession

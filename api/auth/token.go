@@ -20,8 +20,8 @@ const (
 	shownLen    = 8 // characters of a token that lists may show
 )
 
-// NewToken returns a random token and the record to store for it. The record holds a digest only: secret cannot be shown
-// again later.
+// NewToken returns a random token and the record to store for it. The record holds a digest only: secret cannot be
+// shown again later.
 func NewToken(accountID int64, name string) (secret string, token schema.Token) {
 	var random [tokenBytes]byte
 	rand.Read(random[:]) // never fails, see crypto/rand
@@ -29,8 +29,8 @@ func NewToken(accountID int64, name string) (secret string, token schema.Token) 
 	return secret, newToken(accountID, name, secret)
 }
 
-// ParseToken returns the record to store for a token that an operator chose. CodeInvalid if secret does not have the form
-// of a token.
+// ParseToken returns the record to store for a token that an operator chose. CodeInvalid if secret does not have the
+// form of a token.
 func ParseToken(accountID int64, name, secret string) (schema.Token, error) {
 	if !validToken(secret) {
 		return schema.Token{}, schema.ClientErrorf(schema.CodeInvalid,
@@ -47,7 +47,8 @@ func newToken(accountID int64, name, secret string) schema.Token {
 	}
 }
 
-// Digest returns the digest by which stores know a secret. A plain hash without salt is enough, because secrets are random.
+// Digest returns the digest by which stores know a secret. A plain hash without salt is enough, because secrets are
+// random.
 func Digest(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 
 // validToken reports whether secret has the form of a token. Anything else is refused without a look-up.

@@ -26,14 +26,16 @@ var words = map[schema.Dimension]Words{
 	schema.ByBrowser: {List: "browsers", Title: "Browsers", Name: "Browser"},
 	schema.ByOS:      {List: "os", Title: "Operating systems", Name: "Operating system"},
 	schema.ByLanguage: {List: "languages", Title: "Languages", Name: "Language",
-		problem: "The language must be a code of two or three lowercase letters (ISO 639), such as de, or Other, or empty for none.",
+		problem: "The language must be a code of two or three lowercase letters (ISO 639), such as de, or Other, or empty " +
+			"for none.",
 		valid: func(name string) bool {
 			return name == "" || name == schema.OtherName || len(name) <= 3 && isCode(name, 'a', 'z')
 		}},
 	schema.ByReferrer: {List: "referrers", Title: "Referrers", Name: "Referrer", None: "Direct or unknown"},
 	schema.ByCountry: {List: "countries", Title: "Countries", Name: "Country",
-		problem: "The country must be a code of two uppercase letters (ISO 3166-1), such as DE, or empty for those that are not known.",
-		valid:   func(name string) bool { return name == "" || len(name) == 2 && isCode(name, 'A', 'Z') }},
+		problem: "The country must be a code of two uppercase letters (ISO 3166-1), such as DE, or empty for those that " +
+			"are not known.",
+		valid: func(name string) bool { return name == "" || len(name) == 2 && isCode(name, 'A', 'Z') }},
 	schema.ByRoute: {List: "routes", Title: "Routes", Name: "Route", None: "Long URL", Rare: true,
 		problem: "The route must be the name of a rule or variant, or empty for the long URL.",
 		valid:   func(name string) bool { return name == "" || name == schema.OtherName || schema.ValidTag(name) }},

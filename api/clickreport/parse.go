@@ -24,8 +24,8 @@ const (
 	maxZoneLen = 64
 )
 
-// Parse reads a report from the fields of a query. value returns a field, and whether it was given. now decides what the last days
-// are. The problems of all fields are returned at once, by field, in words for the client.
+// Parse reads a report from the fields of a query. value returns a field, and whether it was given. now decides what
+// the last days are. The problems of all fields are returned at once, by field, in words for the client.
 func Parse(value func(field string) (string, bool), now time.Time) (r Request, problems map[string][]string) {
 	p := parser{value: value, problems: map[string][]string{}}
 	r.Zone = p.zone()
@@ -149,8 +149,8 @@ type details interface {
 	ReportDetail(context.Context) (schema.ReportDetail, error)
 }
 
-// CheckDetail returns the problems of a report that asks for more than the store knows of old clicks, by field, in words for the
-// client, with the first day that works.
+// CheckDetail returns the problems of a report that asks for more than the store knows of old clicks, by field, in
+// words for the client, with the first day that works.
 func (r Request) CheckDetail(ctx context.Context, store details) (problems map[string][]string, err error) {
 	detail, err := store.ReportDetail(ctx)
 	if err != nil {

@@ -14,7 +14,8 @@ const (
 	lagPause   = 5 * time.Second // after a failed measurement, so that pages rarely wait for it
 )
 
-// ClickLog is where clicks wait to be counted: the topic of clicks, or what stands for it on a machine without a broker.
+// ClickLog is where clicks wait to be counted: the topic of clicks, or what stands for it on a machine without a
+// broker.
 type ClickLog interface {
 	// Lag returns the number of records that are not counted yet and the time of the oldest. position returns the first
 	// offset of a partition that the click store has not accounted for.

@@ -6,9 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"linkstream/api/reads"
+	"linkstream/api/slowread"
 	"linkstream/schema"
-	"linkstream/schema/turns"
 )
 
 // RankedAtOnce is how many links an account may have so that its ranking is part of each report of it.
@@ -17,9 +16,7 @@ const RankedAtOnce = 1000
 // rankWait is how long a page waits for the first ranking.
 const rankWait = 50 * time.Millisecond
 
-var rankLimits = reads.Limits{
-	Timeout: 10 * time.Second, Pause: 2 * time.Second, Share: 20, Age: 10 * time.Minute, Keys: 1000, AtOnce: 2,
-}
+var rankLimits = slowread.Limits{Timeout: 10 * time.Second, Pause: 2 * time.Second, Share: 20, Age: 10 * time.Minute, Keys: 1000, AtOnce: 2}
 
 // Ranking has the links of an account with the most clicks of some days.
 type Ranking struct {
@@ -33,7 +30,7 @@ type Ranking struct {
 // has as many clicks as at its time.
 type Rankings struct {
 	reports schema.ReportStore
-	read    *reads.Results[int64, ranked] // by account
+	read    *slowread.Results[int64, ranked] // by account
 	log     *slog.Logger
 }
 
@@ -46,7 +43,7 @@ type ranked struct {
 
 // NewRankings returns rankings, which somebody has to Run.
 func NewRankings(reports schema.ReportStore, log *slog.Logger) *Rankings {
-	return &Rankings{reports, reads.NewResults[int64, ranked](rankLimits), log}
+	return &Rankings{reports, slowread.New[int64, ranked](rankLimits), log}
 }
 
 // Run returns when ctx is done and no reading is under way any more. Later pages get what is known.
@@ -59,13 +56,13 @@ func (r *Rankings) Of(ctx context.Context, accountID int64, since time.Time, tot
 	}
 	ctx, cancel := context.WithTimeout(ctx, rankWait)
 	defer cancel()
-	judge := func(found reads.Result[ranked]) reads.Use {
+	judge := func(found slowread.Result[ranked]) slowread.Use {
 		if found.Value.since.Equal(since) && found.Value.total == total {
-			return reads.Fresh
+			return slowread.Fresh
 		}
-		return reads.Old
+		return slowread.Old
 	}
-	found, _ := r.read.Of(ctx, turns.Account(accountID), accountID, judge, func(ctx context.Context) (ranked, error) {
+	found, _ := r.read.Of(ctx, accountID, judge, func(ctx context.Context) (ranked, error) {
 		report, err := r.reports.Report(ctx, rankingQuery(accountID, since, time.Now()))
 		if err != nil {
 			if !errors.Is(ctx.Err(), context.Canceled) {
@@ -78,7 +75,7 @@ func (r *Rankings) Of(ctx context.Context, accountID int64, since time.Time, tot
 	if found == nil {
 		return nil
 	}
-	return &Ranking{Links: found.Value.links, At: found.At.UTC(), Exact: judge(*found) == reads.Fresh}
+	return &Ranking{Links: found.Value.links, At: found.At.UTC(), Exact: judge(*found) == slowread.Fresh}
 }
 
 // rankingQuery asks for the links with the most clicks from a day on. The clocks of edges may be ahead, so tomorrow is part of it.

@@ -42,7 +42,8 @@ func (s *slowReports) Report(ctx context.Context, q schema.ReportQuery) (schema.
 	return schema.Report{Series: []schema.Period{{People: n}}, Links: []schema.LinkCount{{LinkID: n, Total: 1}}}, s.fails
 }
 
-// rankingOf describes the ranking of an account that has total clicks since a day: "unknown", or its first link and its time.
+// rankingOf describes the ranking of an account that has total clicks since a day: "unknown", or its first link and its
+// time.
 func rankingOf(t *testing.T, top *clickreport.Rankings, account int64, since time.Time, total int64) (text string) {
 	found := top.Of(t.Context(), account, since, total)
 	if found == nil {

@@ -1,5 +1,5 @@
-// Package clickreport says which clicks a report counts: it reads the range, the time zone and the filters that a person has asked for,
-// as the API and the dashboard take them, and makes the query for the click store.
+// Package clickreport says which clicks a report counts: it reads the range, the time zone and the filters that a
+// person has asked for, as the API and the dashboard take them, and makes the query for the click store.
 package clickreport
 
 import (
@@ -49,7 +49,8 @@ type Count struct {
 	Visitors *int64 // nil if they are not known
 }
 
-// newCount returns a count. Clicks of people without any visitor are from before visitors were counted, or of edges without a key.
+// newCount returns a count. Clicks of people without any visitor are from before visitors were counted, or of edges
+// without a key.
 func newCount(clicks schema.Period, visitors int64) Count {
 	if visitors == 0 && clicks.People > 0 {
 		return Count{Period: clicks}
@@ -120,10 +121,11 @@ type Comparison struct {
 	Part      bool // the report's last day is not over, so that the comparison ends at the same time of day
 }
 
-// Compare counts the clicks of a link, or with links those of an account, in the days before the report, or in the same days of the
-// year before. Of a report whose last day is not over at now, the same part is compared. Clicks of so long ago that only their UTC day is
-// known are compared by UTC day.
-func (r Request) Compare(ctx context.Context, store schema.ReportStore, account int64, links []int64, year bool, now time.Time) (c Comparison, err error) {
+// Compare counts the clicks of a link, or with links those of an account, in the days before the report, or in the same
+// days of the year before. Of a report whose last day is not over at now, the same part is compared. Clicks of so long
+// ago that only their UTC day is known are compared by UTC day.
+func (r Request) Compare(ctx context.Context, store schema.ReportStore, account int64, links []int64, year bool,
+	now time.Time) (c Comparison, err error) {
 	back := func(at time.Time) time.Time { return AddDays(at, -r.days()).Add(at.Sub(DayOf(at))) }
 	if year {
 		back = func(at time.Time) time.Time { return at.AddDate(-1, 0, 0) }
@@ -154,13 +156,14 @@ func (r Request) Compare(ctx context.Context, store schema.ReportStore, account 
 	return c, err
 }
 
-// Bound returns a time as a query of the store has it: in UTC, and divided by the store's resolution, which the offsets of zones were
-// not before they were standardized.
+// Bound returns a time as a query of the store has it: in UTC, and divided by the store's resolution, which the offsets
+// of zones were not before they were standardized.
 func Bound(at time.Time) time.Time { return at.UTC().Truncate(schema.ReportResolution) }
 
 // query returns the query of the store.
 func (r Request) query(account int64, links []int64) schema.ReportQuery {
-	q := schema.ReportQuery{AccountID: account, Links: links, Previous: Bound(r.Previous()), Filter: r.Filter, Limit: r.Limit}
+	q := schema.ReportQuery{AccountID: account, Links: links, Previous: Bound(r.Previous()), Filter: r.Filter,
+		Limit: r.Limit}
 	for _, at := range r.Bounds() {
 		q.Bounds = append(q.Bounds, Bound(at))
 	}
@@ -175,7 +178,8 @@ func (r Request) OfLink(ctx context.Context, store schema.ReportStore, link sche
 }
 
 // OfAccount reports the clicks of all links of an account, or of some of them if links is not nil.
-func (r Request) OfAccount(ctx context.Context, store schema.ReportStore, account int64, links []int64) (Result, error) {
+func (r Request) OfAccount(ctx context.Context, store schema.ReportStore, account int64,
+	links []int64) (Result, error) {
 	q := r.query(account, links)
 	q.TopLinks, q.Visitors = true, true
 	return r.read(ctx, store, q)
@@ -186,7 +190,8 @@ func (r Request) read(ctx context.Context, store schema.ReportStore, q schema.Re
 	if err != nil {
 		return result, err
 	}
-	result = Result{Previous: Count{Period: got.Previous}, Names: got.Names, Links: got.Links, Series: make([]Point, len(got.Series))}
+	result = Result{Previous: Count{Period: got.Previous}, Names: got.Names, Links: got.Links,
+		Series: make([]Point, len(got.Series))}
 	known := got.Visitors != nil
 	for i, at := range r.Bounds()[:len(got.Series)] {
 		point := Point{at, Count{Period: got.Series[i]}}

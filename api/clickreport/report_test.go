@@ -77,8 +77,10 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	for fields, want := range map[string]int{
-		"from=2026-03-29 to=2026-03-29 tz=Europe/Berlin interval=hour": 23, "from=2026-10-25 to=2026-10-25 tz=Europe/Berlin interval=hour": 25,
-		"from=2026-11-01 to=2026-11-30 interval=hour tz=Asia/Kathmandu": 720, "from=2026-04-05 to=2026-04-05 interval=hour tz=Australia/Lord_Howe": 25,
+		"from=2026-03-29 to=2026-03-29 tz=Europe/Berlin interval=hour":       23,
+		"from=2026-10-25 to=2026-10-25 tz=Europe/Berlin interval=hour":       25,
+		"from=2026-11-01 to=2026-11-30 interval=hour tz=Asia/Kathmandu":      720,
+		"from=2026-04-05 to=2026-04-05 interval=hour tz=Australia/Lord_Howe": 25,
 	} {
 		bounds := mustParse(t, strings.Fields(fields)...).Bounds()
 		testkit.Equal(t, fields, len(bounds)-1, want)
@@ -107,19 +109,27 @@ func TestPrevious(t *testing.T) {
 
 func TestProblems(t *testing.T) {
 	for _, c := range []struct{ fields, problems string }{
-		{"from=yesterday", "from"}, {"from=2026-02-30", "from"}, {"from=1969-12-31", "from"}, {"to=", "to"}, {"to=2100-01-01", "to"},
-		{"from=2026-11-22 to=2026-11-21", "to"}, {"from=2026-11-24", "from"}, {"tz=Mars/Base", "tz"}, {"tz=", "tz"}, {"tz=Local", "tz"},
-		{"tz=../../etc/passwd", "tz"}, {"interval=week", "interval"}, {"interval=", "interval"}, {"limit=0", "limit"}, {"limit=1001", "limit"},
+		{"from=yesterday", "from"}, {"from=2026-02-30", "from"}, {"from=1969-12-31", "from"}, {"to=", "to"},
+		{"to=2100-01-01", "to"},
+		{"from=2026-11-22 to=2026-11-21", "to"}, {"from=2026-11-24", "from"}, {"tz=Mars/Base", "tz"}, {"tz=", "tz"},
+		{"tz=Local", "tz"},
+		{"tz=../../etc/passwd", "tz"}, {"interval=week", "interval"}, {"interval=", "interval"}, {"limit=0", "limit"},
+		{"limit=1001", "limit"},
 		{"limit=ten", "limit"}, {"from=2026-10-22 to=2026-11-22 interval=hour", "interval"}, {"from=2010-01-01", "from"},
-		{"device=phone", "device"}, {"device=Desktop", "device"}, {"device=", "device"}, {"country=de", "country"}, {"country=DEU", "country"},
-		{"country=Germany", "country"}, {"country=Ü", "country"}, {"language=DE", "language"}, {"language=de-AT", "language"}, {"language=German", "language"},
-		{"country= language=", ""}, {"country=DE language=de device=other", ""}, {"language=Other os=any browser=any referrer=any", ""}, {"language=haw", ""},
+		{"device=phone", "device"}, {"device=Desktop", "device"}, {"device=", "device"}, {"country=de", "country"},
+		{"country=DEU", "country"},
+		{"country=Germany", "country"}, {"country=Ü", "country"}, {"language=DE", "language"}, {"language=de-AT", "language"},
+		{"language=German", "language"},
+		{"country= language=", ""}, {"country=DE language=de device=other", ""},
+		{"language=Other os=any browser=any referrer=any", ""}, {"language=haw", ""},
 		{"referrer=\xff", "referrer"}, {"os=" + strings.Repeat("x", 1001), "os"},
 		{"from=x to=y tz=z interval=i limit=l", "from interval limit to tz"},
-		{"from=2026-10-23 to=2026-11-22 interval=hour", ""}, {"from=2016-11-15", ""}, {"os= device=bot", ""}, {"limit=1000", ""},
+		{"from=2026-10-23 to=2026-11-22 interval=hour", ""}, {"from=2016-11-15", ""}, {"os= device=bot", ""},
+		{"limit=1000", ""},
 	} {
 		_, problems := parse(strings.Split(c.fields, " ")...)
-		testkit.Equal(t, "fields with problems of "+c.fields, strings.Join(slices.Sorted(maps.Keys(problems)), " "), c.problems)
+		testkit.Equal(t, "fields with problems of "+c.fields,
+			strings.Join(slices.Sorted(maps.Keys(problems)), " "), c.problems)
 	}
 }
 
@@ -144,9 +154,11 @@ func TestCheckDetail(t *testing.T) {
 		{"from=2026-06-01 to=2026-06-02 tz=America/Los_Angeles", "", ""},
 		{"from=2026-05-31 to=2026-06-02 os=iOS", "", ""},
 	} {
-		problems, err := mustParse(t, strings.Fields(c.fields)...).CheckDetail(t.Context(), knowing(schema.ReportDetail{Hours: since}))
+		problems, err := mustParse(t, strings.Fields(c.fields)...).CheckDetail(t.Context(),
+			knowing(schema.ReportDetail{Hours: since}))
 		testkit.Must(t, err)
-		if fields := slices.Collect(maps.Keys(problems)); strings.Join(fields, " ") != c.field || c.field != "" && !strings.Contains(problems[c.field][0], c.day) {
+		if fields := slices.Collect(maps.Keys(problems)); strings.Join(fields, " ") != c.field || c.field != "" &&
+			!strings.Contains(problems[c.field][0], c.day) {
 			t.Errorf("%s: %v, want %s with %s", c.fields, problems, c.field, c.day)
 		}
 		problems, err = mustParse(t, strings.Fields(c.fields)...).CheckDetail(t.Context(), knowing(schema.ReportDetail{}))
@@ -155,11 +167,13 @@ func TestCheckDetail(t *testing.T) {
 	}
 }
 
-// TestOldZones has a zone whose offset was not a multiple of 15 minutes: the store is asked for the nearest quarter before.
+// TestOldZones has a zone whose offset was not a multiple of 15 minutes: the store is asked for the nearest quarter
+// before.
 func TestOldZones(t *testing.T) {
 	store := sqlitetest.NewClickStore(t)
 	for _, zone := range []string{"UTC", "Pacific/Apia", "Africa/Cairo", "Asia/Kathmandu", "Australia/Lord_Howe"} {
-		for _, fields := range [][]string{{"from=2016-11-20"}, {"from=2011-12-29", "to=2011-12-31"}, {"interval=hour"}, {"from=1990-01-01", "to=1990-12-31"}} {
+		for _, fields := range [][]string{{"from=2016-11-20"}, {"from=2011-12-29", "to=2011-12-31"}, {"interval=hour"},
+			{"from=1990-01-01", "to=1990-12-31"}} {
 			r := mustParse(t, append(fields, "tz="+zone)...)
 			if fields[0] == "interval=hour" {
 				r = mustParse(t, "tz="+zone, "interval=hour", "from=2026-11-01", "to=2026-11-22")

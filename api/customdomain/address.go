@@ -19,8 +19,8 @@ type ownAddresses struct {
 
 const ownFor = time.Minute
 
-// lookUpAddresses sets the addresses of r.Name, which has no CNAME record, and the outcome if it is an apex: all of its addresses have to
-// be the service's.
+// lookUpAddresses sets the addresses of r.Name, which has no CNAME record, and the outcome if it is an apex: all of its
+// addresses have to be the service's.
 func (v *Verifier) lookUpAddresses(ctx context.Context, r *Record) {
 	addresses, a := v.addressesOf(ctx, r.Name)
 	r.HasAddress, r.Addresses = len(addresses) > 0, shown(addresses)
@@ -43,8 +43,8 @@ func (v *Verifier) lookUpAddresses(ctx context.Context, r *Record) {
 	}
 }
 
-// shown returns the text of some addresses. Private ones are left out: the resolver may know names of an internal network that the
-// account must not learn about.
+// shown returns the text of some addresses. Private ones are left out: the resolver may know names of an internal
+// network that the account must not learn about.
 func shown(addresses []netip.Addr) (text []string) {
 	for _, address := range addresses {
 		if address.IsGlobalUnicast() && !address.IsPrivate() && len(text) < maxRecords {
@@ -78,8 +78,8 @@ func (v *Verifier) addressesOf(ctx context.Context, name string) (addresses []ne
 	return addresses, a
 }
 
-// ownAddresses returns the addresses of the service, and the text of those that everyone may know. The outcome is Found, or one that says
-// nothing about other names.
+// ownAddresses returns the addresses of the service, and the text of those that everyone may know. The outcome is
+// Found, or one that says nothing about other names.
 func (v *Verifier) ownAddresses(ctx context.Context) (own []netip.Addr, show []string, a answer) {
 	v.own.mu.Lock()
 	known, lookedUp := v.own.known, v.own.lookedUp

@@ -10,8 +10,8 @@ import (
 )
 
 // Grace is how long the records of a verified domain must be missing, and another account's records be present instead,
-// before the other account gets the host. It starts when the other account proves its claim, and again with each proof of
-// the first one.
+// before the other account gets the host. It starts when the other account proves its claim, and again with each proof
+// of the first one.
 const Grace = 7 * 24 * time.Hour
 
 const (
@@ -64,8 +64,8 @@ func (m *Manager) checkDue(ctx context.Context) error {
 	}
 }
 
-// check looks up the records of a verified domain, notes the outcome, and gives the host to the account that has contested
-// it for long enough.
+// check looks up the records of a verified domain, notes the outcome, and gives the host to the account that has
+// contested it for long enough.
 func (m *Manager) check(ctx context.Context, domain schema.Domain) error {
 	result, err := m.verifier.Verify(ctx, domain.Host, domain.Challenge)
 	if err != nil { // DNS was not asked
@@ -87,9 +87,9 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// note stores the result of a look-up of a verified domain's records and returns the domain as it is then. Only definite
-// outcomes count: name servers that fail say nothing about who controls the host. A domain for which the operator has
-// vouched is left as it is.
+// note stores the result of a look-up of a verified domain's records and returns the domain as it is then. Only
+// definite outcomes count: name servers that fail say nothing about who controls the host. A domain for which the
+// operator has vouched is left as it is.
 func (m *Manager) note(ctx context.Context, domain schema.Domain, result Result) (schema.Domain, error) {
 	if domain.CheckAt.IsZero() || !result.OK() && !result.definite() {
 		return domain, nil
@@ -116,8 +116,8 @@ func (m *Manager) note(ctx context.Context, domain schema.Domain, result Result)
 }
 
 // settle looks up the records of the claim that contests a failing domain. It gives the host to the claim if both stood
-// for Grace, and ends the contest if the claim's own records are gone. It returns the claim as it is then, a zero one if the
-// contest has ended.
+// for Grace, and ends the contest if the claim's own records are gone. It returns the claim as it is then, a zero one
+// if the contest has ended.
 func (m *Manager) settle(ctx context.Context, held schema.Domain) (claim schema.Domain, err error) {
 	claim, err = m.store.Domain(ctx, held.ContestedBy)
 	gone := schema.ErrorCode(err) == schema.CodeNotFound
@@ -148,20 +148,22 @@ func (m *Manager) takeOver(ctx context.Context, claim, held schema.Domain) (sche
 	if err := m.store.TransferDomain(ctx, claim.ID, now, now.Add(checkEvery)); err != nil {
 		return claim, err
 	}
-	m.log.Info("a domain has changed hands", "host", claim.Host, "from account", held.AccountID, "to account", claim.AccountID,
+	m.log.Info("a domain has changed hands", "host", claim.Host, "from account", held.AccountID, "to account",
+		claim.AccountID,
 		"failing since", held.FailingSince)
 	return m.store.Domain(ctx, claim.ID)
 }
 
-// contest is called for a claim whose records are right while another account has the host. It returns the claim as it is
-// then: verified, if the grace period is over. Otherwise the error is CodeConflict and says what has to happen.
+// contest is called for a claim whose records are right while another account has the host. It returns the claim as it
+// is then: verified, if the grace period is over. Otherwise the error is CodeConflict and says what has to happen.
 func (m *Manager) contest(ctx context.Context, claim schema.Domain) (schema.Domain, error) {
 	held, err := m.store.VerifiedDomain(ctx, claim.Host)
 	if err != nil {
 		return claim, err
 	}
 	if held.CheckAt.IsZero() {
-		return claim, conflict("The records are correct, but the operator of this service has given this domain to another account.")
+		return claim, conflict("The records are correct, but the operator of this service has given this domain to " +
+			"another account.")
 	}
 	result, err := m.verifier.Verify(ctx, held.Host, held.Challenge)
 	if err != nil {
@@ -171,10 +173,12 @@ func (m *Manager) contest(ctx context.Context, claim schema.Domain) (schema.Doma
 	case err != nil:
 		return claim, err
 	case result.TXT.OK():
-		return claim, conflict("The records are correct, but another account has verified this domain, and its TXT record is " +
-			"still there. Remove that record to take the domain over.")
+		return claim, conflict(
+			"The records are correct, but another account has verified this domain, and its TXT record is " +
+				"still there. Remove that record to take the domain over.")
 	case held.FailingSince.IsZero() || !result.TXT.definite():
-		return claim, conflict("The records are correct, but another account has verified this domain, and the look-up of its " +
+		return claim, conflict("The records are correct, but another account has verified this domain, and the look-up of " +
+			"its " +
 			"record failed. Try again in a moment.")
 	}
 	if held.ContestedBy != 0 {
@@ -204,12 +208,14 @@ func conflict(message string) error { return schema.ClientErrorf(schema.CodeConf
 
 // contested is the outcome for a claim that contests a domain since a time.
 func contested(since time.Time) error {
-	return schema.ClientErrorf(schema.CodeConflict, "The records are correct. Another account has this domain, but its records "+
-		"are gone. If nothing changes, you get the domain on %s.", since.Add(Grace).UTC().Format("2 January 2006, 15:04 UTC"))
+	return schema.ClientErrorf(schema.CodeConflict,
+		"The records are correct. Another account has this domain, but its records "+
+			"are gone. If nothing changes, you get the domain on %s.",
+		since.Add(Grace).UTC().Format("2 January 2006, 15:04 UTC"))
 }
 
-// TakeoverAt returns when a domain changes hands if DNS stays as it is: for a verified domain when the account loses it, for
-// another one when the account gets it. It is zero for domains that are not contested.
+// TakeoverAt returns when a domain changes hands if DNS stays as it is: for a verified domain when the account loses
+// it, for another one when the account gets it. It is zero for domains that are not contested.
 func (m *Manager) TakeoverAt(ctx context.Context, domain schema.Domain) (time.Time, error) {
 	if domain.VerifiedAt.IsZero() {
 		held, err := m.store.VerifiedDomain(ctx, domain.Host)

@@ -9,8 +9,8 @@ import (
 	"linkstream/api/customdomain"
 )
 
-// Invariants: every answer has an outcome, the record is found if and only if its value is there, and the values shown are
-// bounded and printable.
+// Invariants: every answer has an outcome, the record is found if and only if its value is there, and the values shown
+// are bounded and printable.
 func FuzzTXT(f *testing.F) {
 	const name = "_linkstream." + host + ". "
 	for _, lines := range []string{

@@ -16,7 +16,8 @@ func ParseHost(s string) (string, error) {
 	host, err := schema.ParseHost(s)
 	if err != nil || host.IsAddr() || !strings.Contains(string(host), ".") || strings.Contains(string(host), "_") ||
 		len(host) > MaxHostLen {
-		return "", schema.Errorf(schema.CodeInvalid, "%q is not a hostname like go.example.com", s[:min(len(s), 2*MaxHostLen)])
+		return "", schema.Errorf(schema.CodeInvalid, "%q is not a hostname like go.example.com",
+			s[:min(len(s), 2*MaxHostLen)])
 	}
 	return string(host), nil
 }

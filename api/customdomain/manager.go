@@ -1,14 +1,15 @@
-// Package customdomain adds, verifies and removes the custom domains of accounts. An account may add any host; the domain
-// counts once DNS holds two records, of which one proves that the account controls the host:
+// Package customdomain adds, verifies and removes the custom domains of accounts. An account may add any host; the
+// domain counts once DNS holds two records, of which one proves that the account controls the host:
 //
 //	go.example.com.              CNAME  the default domain
 //	_linkstream.go.example.com.  TXT    "linkstream-verification=…", the challenge of this account
 //
-// A domain without a label in front, the apex of its zone, leads to the addresses of the default domain instead (Alias).
+// A domain without a label in front, the apex of its zone, leads to the addresses of the default domain instead
+// (Alias).
 //
-// Several accounts may add the same host. Each has its own challenge, and one of them at most is verified. Its records are
-// looked up once a day. While they are missing the domain stays verified, for its links are in use, and the owner is warned;
-// but another account that proves its own claim gets the host after a grace period.
+// Several accounts may add the same host. Each has its own challenge, and one of them at most is verified. Its records
+// are looked up once a day. While they are missing the domain stays verified, for its links are in use, and the owner
+// is warned; but another account that proves its own claim gets the host after a grace period.
 package customdomain
 
 import (
@@ -78,9 +79,9 @@ func New(accountID int64, host string) schema.Domain {
 	}
 }
 
-// Add stores an unverified domain of an account. CodeInvalid, with a message for FieldHost, if host is not a hostname or
-// is the default domain, if the account has the domain already, or if it has MaxPerAccount domains. Concurrent calls may
-// exceed that number by a few.
+// Add stores an unverified domain of an account. CodeInvalid, with a message for FieldHost, if host is not a hostname
+// or is the default domain, if the account has the domain already, or if it has MaxPerAccount domains. Concurrent calls
+// may exceed that number by a few.
 func (m *Manager) Add(ctx context.Context, accountID int64, host string) (schema.Domain, error) {
 	ascii, err := ParseHost(host)
 	switch {
@@ -129,9 +130,10 @@ func (m *Manager) Expected(ctx context.Context, domain schema.Domain) Result {
 	return m.verifier.Expected(ctx, domain.Host, domain.Challenge)
 }
 
-// Verify looks up the domain's records and, if both are right, marks the domain as verified. It returns the domain as it
-// is then. CodeConflict, with a message, if another account has verified the host: if the records of that account are gone,
-// this begins or ends the grace period. NotCheckedError if DNS was not asked. A verified domain stays verified.
+// Verify looks up the domain's records and, if both are right, marks the domain as verified. It returns the domain as
+// it is then. CodeConflict, with a message, if another account has verified the host: if the records of that account
+// are gone, this begins or ends the grace period. NotCheckedError if DNS was not asked. A verified domain stays
+// verified.
 func (m *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Domain, Result, error) {
 	wait, err := m.attempts.Allow(ctx, verifyLimit.By(strconv.FormatInt(domain.AccountID, 10)))
 	if err != nil {

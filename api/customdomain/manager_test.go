@@ -96,7 +96,8 @@ func TestAdd(t *testing.T) {
 			_, err := f.Add(t.Context(), f.account, given)
 			invalid := new(schema.Error)
 			if !errors.As(err, &invalid) || invalid.Code != schema.CodeInvalid ||
-				len(invalid.Fields[customdomain.FieldHost]) != 1 || !strings.Contains(invalid.Fields[customdomain.FieldHost][0], says) {
+				len(invalid.Fields[customdomain.FieldHost]) != 1 ||
+				!strings.Contains(invalid.Fields[customdomain.FieldHost][0], says) {
 				t.Errorf("%v, %+v", err, invalid)
 			}
 		})
@@ -134,7 +135,8 @@ func TestVerifyDomain(t *testing.T) {
 		domain := f.verified(t, f.account, host)
 		f.dns.Remove(host)
 		after, result, err := f.Verify(t.Context(), domain)
-		if err != nil || result.CNAME.Outcome != customdomain.NoName || !result.TXT.OK() || !after.VerifiedAt.Equal(domain.VerifiedAt) {
+		if err != nil || result.CNAME.Outcome != customdomain.NoName || !result.TXT.OK() ||
+			!after.VerifiedAt.Equal(domain.VerifiedAt) {
 			t.Errorf("%+v, %+v, %v, want %+v", after, result, err, domain)
 		}
 	})

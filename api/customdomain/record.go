@@ -10,14 +10,15 @@ type Outcome string
 
 // The outcomes.
 const (
-	Unchecked    Outcome = ""              // not looked up
-	Found        Outcome = "found"         // the record exists with the right value
-	NoName       Outcome = "no_name"       // the name does not exist (NXDOMAIN)
-	NoRecord     Outcome = "no_record"     // the name has no record of this type
-	OtherValue   Outcome = "other_value"   // the name has records of this type, none with the right value
-	Loop         Outcome = "loop"          // the CNAME records form a loop
-	TooLong      Outcome = "too_long"      // the chain of CNAME records is longer than maxChain
-	NotPublic    Outcome = "not_public"    // the name, or one that it leads to, is not of the public DNS: it is not looked up
+	Unchecked  Outcome = ""            // not looked up
+	Found      Outcome = "found"       // the record exists with the right value
+	NoName     Outcome = "no_name"     // the name does not exist (NXDOMAIN)
+	NoRecord   Outcome = "no_record"   // the name has no record of this type
+	OtherValue Outcome = "other_value" // the name has records of this type, none with the right value
+	Loop       Outcome = "loop"        // the CNAME records form a loop
+	TooLong    Outcome = "too_long"    // the chain of CNAME records is longer than maxChain
+	// the name, or one that it leads to, is not of the public DNS: it is not looked up
+	NotPublic    Outcome = "not_public"
 	Timeout      Outcome = "timeout"       // no answer in time
 	ServerFailed Outcome = "server_failed" // the resolver failed (SERVFAIL)
 	Refused      Outcome = "refused"       // the resolver refused the query (REFUSED)
@@ -33,18 +34,18 @@ type Record struct {
 	Own []string
 
 	Outcome Outcome
-	// Values is what DNS holds: for CNAME the chain of names in order, for TXT the texts. Names that are not public, and what is
-	// there, are left out: only the resolver's own network knows them. Anyone may have written it. It is
-	// in the presentation format of RFC 1035, so every character is printable ASCII.
+	// Values is what DNS holds: for CNAME the chain of names in order, for TXT the texts. Names that are not public, and
+	// what is there, are left out: only the resolver's own network knows them. Anyone may have written it. It is in the
+	// presentation format of RFC 1035, so every character is printable ASCII.
 	Values []string
 	// HasAddress is whether a name without a CNAME record has addresses. Addresses are the public ones among them.
 	HasAddress bool
 	Addresses  []string
 }
 
-// Alias is the type of the record that leads visitors of an apex to the default domain. The name at the apex of a zone has other records,
-// so it cannot have a CNAME record (RFC 1034, section 3.6.2). DNS providers know substitutes, whose addresses are those of the
-// default domain, under names such as ALIAS, ANAME and CNAME flattening.
+// Alias is the type of the record that leads visitors of an apex to the default domain. The name at the apex of a zone
+// has other records, so it cannot have a CNAME record (RFC 1034, section 3.6.2). DNS providers know substitutes, whose
+// addresses are those of the default domain, under names such as ALIAS, ANAME and CNAME flattening.
 const Alias = "ALIAS"
 
 // IsAlias reports whether the record is of type Alias.

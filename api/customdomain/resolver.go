@@ -156,8 +156,8 @@ func exchange(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, err
 	return reply, err
 }
 
-// exchangeOver sends a query and waits for its reply, which has the query's ID and repeats its question. Other datagrams
-// are ignored, because anyone may have sent them (RFC 5452, section 9.1).
+// exchangeOver sends a query and waits for its reply, which has the query's ID and repeats its question. Other
+// datagrams are ignored, because anyone may have sent them (RFC 5452, section 9.1).
 func exchangeOver(ctx context.Context, network, server string, query *dns.Msg) (*dns.Msg, error) {
 	client := dns.Client{Net: network, UDPSize: udpBytes}
 	conn, err := client.DialContext(ctx, server)
@@ -192,7 +192,8 @@ func exchangeOver(ctx context.Context, network, server string, query *dns.Msg) (
 	}
 }
 
-// answers reports whether reply answers query. A server that cannot parse the query (FORMERR) may leave the question out.
+// answers reports whether reply answers query. A server that cannot parse the query (FORMERR) may leave the question
+// out.
 func answers(reply, query *dns.Msg) bool {
 	if !reply.Response || reply.Id != query.Id || reply.Opcode != dns.OpcodeQuery {
 		return false

@@ -40,7 +40,8 @@ type Verifier struct {
 
 // NewVerifier returns a Verifier of hosts that have to lead to target, the default domain. It counts look-ups in set.
 func NewVerifier(cfg Config, target schema.Host, set *metrics.Set, log *slog.Logger) *Verifier {
-	service.Describe(set, "linkstream_api_domain_lookups_total", "DNS records looked up for custom domains, by type and outcome.")
+	service.Describe(set, "linkstream_api_domain_lookups_total",
+		"DNS records looked up for custom domains, by type and outcome.")
 	return &Verifier{
 		target: string(target), resolver: newResolver(cfg), cfg: cfg, slots: make(chan struct{}, maxConcurrent),
 		metrics: set, log: log,
@@ -52,8 +53,8 @@ func (v *Verifier) Target() (host string, usable bool) {
 	return v.target, !schema.HostIsAddr(v.target) && strings.Contains(v.target, ".")
 }
 
-// Expected returns the required records, without looking them up. For an apex it may look up the service's addresses, within
-// Config.Timeout.
+// Expected returns the required records, without looking them up. For an apex it may look up the service's addresses,
+// within Config.Timeout.
 func (v *Verifier) Expected(ctx context.Context, host, challenge string) Result {
 	result := expected(host, challenge, v.target)
 	if result.CNAME.Type == Alias && v.resolver.err == nil {
@@ -198,9 +199,9 @@ func (v *Verifier) matchTXT(r *Record, records []dns.RR) {
 	}
 }
 
-// isPublic reports whether everyone can look up what a name holds, as far as names tell: its top-level domain is one of the
-// public DNS, or that of the default domain, which may be one of a private network. A resolver may also know names such as
-// db.internal, about which accounts must not learn anything.
+// isPublic reports whether everyone can look up what a name holds, as far as names tell: its top-level domain is one of
+// the public DNS, or that of the default domain, which may be one of a private network. A resolver may also know names
+// such as db.internal, about which accounts must not learn anything.
 func (v *Verifier) isPublic(name string) bool {
 	top := topLevel(name)
 	_, icann := publicsuffix.PublicSuffix(top)

@@ -131,8 +131,9 @@ func TestVerifyCNAME(t *testing.T) {
 		"in a loop": {[]string{host + ". CNAME a.example.", "a.example. CNAME b.example.",
 			"b.example. CNAME A.example."},
 			customdomain.Loop, []string{"a.example", "b.example", "a.example"}, nil, "loop"},
-		"through too many names": {chain, customdomain.TooLong, []string{"n0.example", "n1.example", "n2.example", "n3.example",
-			"n4.example", "n5.example", "n6.example", "n7.example"}, nil, "8"},
+		"through too many names": {chain, customdomain.TooLong,
+			[]string{"n0.example", "n1.example", "n2.example", "n3.example",
+				"n4.example", "n5.example", "n6.example", "n7.example"}, nil, "8"},
 		"to a name of a private network": {[]string{host + ". CNAME db.internal.", "db.internal. CNAME secret.internal."},
 			customdomain.NotPublic, nil, nil, "public DNS"},
 		"to a name of a private network that leads to the default domain": {[]string{host + ". CNAME db.internal.",
@@ -167,18 +168,24 @@ func TestVerifyCNAME(t *testing.T) {
 
 func TestVerifyApex(t *testing.T) {
 	const apex = "example.com"
-	own := []string{"sho.example. A 192.0.2.1", "sho.example. A 192.0.2.2", "sho.example. AAAA 2001:db8::1", "sho.example. A 10.0.0.1"}
+	own := []string{"sho.example. A 192.0.2.1", "sho.example. A 192.0.2.2", "sho.example. AAAA 2001:db8::1",
+		"sho.example. A 10.0.0.1"}
 	for name, c := range map[string]struct {
 		records []string
 		want    customdomain.Outcome
 		says    string
 	}{
-		"all addresses of the default domain":  {[]string{"A 192.0.2.1", "A 192.0.2.2", "AAAA 2001:db8::1"}, customdomain.Found, "leads to this service"},
-		"one of them":                          {[]string{"AAAA 2001:db8::1"}, customdomain.Found, "leads to this service"},
-		"one that the operator has named":      {[]string{"A 192.0.2.2", "A 198.51.100.1"}, customdomain.Found, "leads to this service"},
-		"another one":                          {[]string{"A 203.0.113.1"}, customdomain.OtherValue, "not those of this service"},
-		"another one besides":                  {[]string{"A 192.0.2.1", "AAAA 2001:db8::2"}, customdomain.OtherValue, "not those of this service"},
-		"a private one besides":                {[]string{"A 192.0.2.1", "A 10.1.2.3"}, customdomain.OtherValue, "not those of this service"},
+		"all addresses of the default domain": {[]string{"A 192.0.2.1", "A 192.0.2.2", "AAAA 2001:db8::1"},
+			customdomain.Found, "leads to this service"},
+		"one of them": {[]string{"AAAA 2001:db8::1"}, customdomain.Found, "leads to this service"},
+		"one that the operator has named": {[]string{"A 192.0.2.2", "A 198.51.100.1"}, customdomain.Found,
+			"leads to this service"},
+		"another one": {[]string{"A 203.0.113.1"}, customdomain.OtherValue,
+			"not those of this service"},
+		"another one besides": {[]string{"A 192.0.2.1", "AAAA 2001:db8::2"}, customdomain.OtherValue,
+			"not those of this service"},
+		"a private one besides": {[]string{"A 192.0.2.1", "A 10.1.2.3"}, customdomain.OtherValue,
+			"not those of this service"},
 		"a CNAME record":                       {[]string{"CNAME sho.example."}, customdomain.Found, "exists"},
 		"a CNAME record that leads to another": {[]string{"CNAME other.example."}, customdomain.NoName, "does not exist"},
 		"no addresses":                         {[]string{`TXT "x"`}, customdomain.NoRecord, "no addresses"},
@@ -199,7 +206,8 @@ func TestVerifyApex(t *testing.T) {
 			result, err := v.Verify(t.Context(), apex, challenge)
 			testkit.Must(t, err)
 			r := result.CNAME
-			if r.Type != customdomain.Alias || r.Value != target || r.Outcome != c.want || result.OK() != (c.want == customdomain.Found) {
+			if r.Type != customdomain.Alias || r.Value != target || r.Outcome != c.want ||
+				result.OK() != (c.want == customdomain.Found) {
 				t.Errorf("%+v", r)
 			}
 			if !strings.Contains(r.Explanation(), c.says) {
@@ -237,7 +245,8 @@ func TestVerifyTXT(t *testing.T) {
 		"in several strings": {[]string{name + `TXT "linkstream-" "verification=" "TEST"`}, customdomain.Found, 1, "exists"},
 		"among other records": {[]string{name + `TXT "a"`, name + `TXT "` + challenge + `"`, name + `TXT "b"`},
 			customdomain.Found, 1, "exists"},
-		"of a name in upper case": {[]string{strings.ToUpper(name) + `TXT "` + challenge + `"`}, customdomain.Found, 1, "exists"},
+		"of a name in upper case": {[]string{strings.ToUpper(name) + `TXT "` + challenge + `"`}, customdomain.Found,
+			1, "exists"},
 		"of the target of an alias": {[]string{name + "CNAME txt.example.", `txt.example. TXT "` + challenge + `"`},
 			customdomain.Found, 1, "exists"},
 		"of an alias into a private network": {[]string{name + "CNAME db.internal.", `db.internal. TXT "secret"`},

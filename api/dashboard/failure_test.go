@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -54,4 +55,26 @@ func TestFailures(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStoreErrorsStayInside requires that an error without a message for clients tells them nothing, whatever its code.
+func TestStoreErrorsStayInside(t *testing.T) {
+	var failing atomic.Pointer[schema.Error]
+	s := startFaulty(t, storetest.FaultOf(func(context.Context) error {
+		if err := failing.Load(); err != nil {
+			return err
+		}
+		return nil
+	}, "Links"))
+	b := s.signedIn(t)
+	for _, code := range []schema.Code{schema.CodeInvalid, schema.CodeUnauthorized, schema.CodeForbidden,
+		schema.CodeNotFound, schema.CodeConflict, schema.CodeUnsafeURL, schema.CodeUnavailable, schema.CodeInternal} {
+		failing.Store(schema.Errorf(code, "secret cause"))
+		if a := b.get("/dashboard/links"); a.status < 400 || strings.Contains(a.body+fmt.Sprint(a.header), "secret") {
+			t.Errorf("%s: %d %s", code, a.status, a.body)
+		}
+	}
+	if !strings.Contains(s.log.String(), "secret cause") {
+		t.Error("the log does not have the cause")
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"linkstream/schema"
-
-	"linkstream/api/request"
 )
 
 // fieldDeletedAt names, in seconds since 1970, the time of a deletion of many links.
@@ -17,8 +15,8 @@ const fieldDeletedAt = "deleted_at"
 const inTrash = " The trash keeps it for 30 days."
 
 func (d *Dashboard) routeTrash() {
-	d.get(pathTrash, request.Reads, d.showTrash)
-	d.post(pathTrash+"/restore", request.Writes, d.restore)
+	d.get(pathTrash, d.showTrash)
+	d.post(pathTrash+"/restore", d.restore)
 }
 
 // trashPage is the data of the page of deleted links.

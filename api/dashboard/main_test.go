@@ -23,7 +23,7 @@ import (
 
 	"linkstream/api/apiservice"
 	"linkstream/api/clickreport"
-	"linkstream/api/reads"
+	"linkstream/api/turns"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
@@ -103,7 +103,7 @@ func startOn(t testing.TB, fault storetest.Fault, topics clickreport.ClickLog, o
 }
 
 // run runs a node on stores, and returns its base.
-func run(t testing.TB, links schema.Database, clicks reads.Store, topics clickreport.ClickLog, log io.Writer,
+func run(t testing.TB, links schema.Database, clicks turns.Store, topics clickreport.ClickLog, log io.Writer,
 	options ...option) string {
 	t.Helper()
 	cfg := apiservice.DefaultConfig()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"linkstream/api/clickreport"
-	"linkstream/api/request"
 	"linkstream/schema"
 )
 
@@ -14,7 +13,7 @@ import (
 const overviewDays = 30
 
 func (d *Dashboard) routeOverview() {
-	d.get(Root, request.Reads, d.showOverview)
+	d.get(Root, d.showOverview)
 	d.withForm[Root] = func(c *call) (string, any, error) {
 		page, err := d.overview(c)
 		return "overview", page, err

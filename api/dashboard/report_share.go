@@ -6,16 +6,15 @@ import (
 	"time"
 
 	"linkstream/api/clickreport"
-	"linkstream/api/request"
 	"linkstream/api/sharing"
 	"linkstream/schema"
 )
 
 func (d *Dashboard) routeShares() {
-	d.get(pathShares, request.Reads, d.listShares)
-	d.post(pathShares, request.Passwords, d.createShare)
+	d.get(pathShares, d.listShares)
+	d.post(pathShares, d.createShare)
 	d.keep(pathShares, sharing.FieldHash, sharing.FieldDomainID, sharing.FieldTag, sharing.FieldExpiresAt)
-	d.post(pathRevokeShare, request.Constant, d.revokeShare)
+	d.post(pathRevokeShare, d.revokeShare)
 }
 
 // sharesPage is the data of the page with the account's shared reports.

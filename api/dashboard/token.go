@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"linkstream/api/auth"
-	"linkstream/api/request"
 	"linkstream/schema"
 )
 
@@ -21,10 +20,10 @@ const (
 )
 
 func (d *Dashboard) routeTokens() {
-	d.get(pathTokens, request.Constant, d.listTokens)
-	d.post(pathTokens, request.Constant, d.createToken)
+	d.get(pathTokens, d.listTokens)
+	d.post(pathTokens, d.createToken)
 	d.keep(pathTokens, "name")
-	d.post(pathRevokeToken, request.Constant, d.revokeToken)
+	d.post(pathRevokeToken, d.revokeToken)
 }
 
 // tokensPage is the data of the tokens page.

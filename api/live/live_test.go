@@ -50,7 +50,8 @@ func (s *stores) change(f func()) {
 	f()
 }
 
-func (s *stores) ClickTotals(_ context.Context, links, accounts []int64) (ofLinks, ofAccounts map[int64]schema.Period, err error) {
+func (s *stores) ClickTotals(_ context.Context, links, accounts []int64) (ofLinks, ofAccounts map[int64]schema.Period,
+	err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked.counts++
@@ -129,7 +130,8 @@ func inBubble(t *testing.T, name string, test func(t *testing.T, s *service)) {
 func answer(http *fasthttp.RequestCtx, hub *live.Hub) {
 	var of string
 	topic, holder := live.Topic{}, live.Holder{}
-	_, _ = fmt.Sscanf(strings.ReplaceAll(string(http.Path())[1:], "/", " "), "%s %d %d", &of, &topic.Account, &holder.Token)
+	_, _ = fmt.Sscanf(strings.ReplaceAll(string(http.Path())[1:], "/", " "), "%s %d %d", &of, &topic.Account,
+		&holder.Token)
 	links := []int64{}
 	if topic.Tag = of; of != "tag" {
 		topic.Tag = ""
@@ -200,41 +202,44 @@ func eventAt(at time.Time, people, bots int) []string {
 
 func TestHub(t *testing.T) {
 	(&fasthttp.ResponseHeader{}).Header() // begins to keep the date, outside of the bubbles
-	inBubble(t, "many streams cost one query per second, and none before they come and after they have left", func(t *testing.T, s *service) {
-		time.Sleep(time.Hour)
-		testkit.Equal(t, "queries without streams", s.queries() == (queries{}), true)
-		var clients []*client
-		for i := range 1000 {
-			clients = append(clients, s.open(t, fmt.Sprintf("/%d/%d/%[2]d", i%50+1, i/10+1)))
-		}
-		s.queries()
-		time.Sleep(90 * time.Second)
-		if q := s.queries(); q.counts != 100 || q.checks > 181 || q.selected > 18*100 {
-			t.Errorf("%+v in 90 s", q)
-		}
-		for _, c := range clients {
-			c.Close()
-		}
-		time.Sleep(time.Second)
-		s.queries()
-		time.Sleep(time.Hour)
-		testkit.Equal(t, "queries after the streams", s.queries() == (queries{}), true)
-	})
-	inBubble(t, "a change is told within a second, and nothing else but a comment every 15 seconds", func(t *testing.T, s *service) {
-		began := time.Now()
-		c := s.open(t, "/7/1/1")
-		testkit.Equal(t, "first", c.said(), eventAt(began, 0, 0))
-		time.Sleep(100 * time.Millisecond)
-		for n := range 20 {
-			s.change(func() { s.clicks[7] = schema.Period{People: int64(n + 1), Bots: int64(n)} })
-			time.Sleep(time.Second)
-			if said := slices.DeleteFunc(c.said(), func(line string) bool { return line == ":" }); len(said) != 3 || said[2] != fmt.Sprintf("data: %d %d", n+1, n) {
-				t.Errorf("after change %d: %q", n, said)
+	inBubble(t, "many streams cost one query per second, and none before they come and after they have left",
+		func(t *testing.T, s *service) {
+			time.Sleep(time.Hour)
+			testkit.Equal(t, "queries without streams", s.queries() == (queries{}), true)
+			var clients []*client
+			for i := range 1000 {
+				clients = append(clients, s.open(t, fmt.Sprintf("/%d/%d/%[2]d", i%50+1, i/10+1)))
 			}
-		}
-		time.Sleep(time.Minute)
-		testkit.Equal(t, "quiet minute", c.said(), []string{":", ":", ":", ":"})
-	})
+			s.queries()
+			time.Sleep(90 * time.Second)
+			if q := s.queries(); q.counts != 100 || q.checks > 181 || q.selected > 18*100 {
+				t.Errorf("%+v in 90 s", q)
+			}
+			for _, c := range clients {
+				c.Close()
+			}
+			time.Sleep(time.Second)
+			s.queries()
+			time.Sleep(time.Hour)
+			testkit.Equal(t, "queries after the streams", s.queries() == (queries{}), true)
+		})
+	inBubble(t, "a change is told within a second, and nothing else but a comment every 15 seconds",
+		func(t *testing.T, s *service) {
+			began := time.Now()
+			c := s.open(t, "/7/1/1")
+			testkit.Equal(t, "first", c.said(), eventAt(began, 0, 0))
+			time.Sleep(100 * time.Millisecond)
+			for n := range 20 {
+				s.change(func() { s.clicks[7] = schema.Period{People: int64(n + 1), Bots: int64(n)} })
+				time.Sleep(time.Second)
+				if said := slices.DeleteFunc(c.said(), func(line string) bool { return line == ":" }); len(said) != 3 ||
+					said[2] != fmt.Sprintf("data: %d %d", n+1, n) {
+					t.Errorf("after change %d: %q", n, said)
+				}
+			}
+			time.Sleep(time.Minute)
+			testkit.Equal(t, "quiet minute", c.said(), []string{":", ":", ":", ":"})
+		})
 	inBubble(t, "a stream outlives the write timeout of the server", func(t *testing.T, s *service) {
 		c := s.open(t, "/7/1/1")
 		time.Sleep(time.Hour)

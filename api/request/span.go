@@ -1,5 +1,5 @@
-// Package request gives each request to the API and the dashboard an id, counts and times it, and traces it as a span
-// that has the calls to the stores below it. Without a tracer no span costs anything.
+// Package request gives each request to the API and the dashboard an id, counts and times it, and traces it as a span that has the calls
+// to the stores below it. Without a tracer no span costs anything.
 package request
 
 import (
@@ -22,8 +22,8 @@ type requestSpan struct {
 
 type spanKey struct{}
 
-// BeginSpan begins the span of a request that has an id. trusted says whether the peer may decide if the request is
-// recorded. With a nil tracer it does nothing.
+// BeginSpan begins the span of a request that has an id. trusted says whether the peer may decide if the request is recorded. With a nil
+// tracer it does nothing.
 func BeginSpan(http *fasthttp.RequestCtx, tracer *tracing.Tracer, trusted bool) {
 	if tracer == nil {
 		return

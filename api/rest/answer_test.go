@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -230,5 +231,23 @@ func TestFailures(t *testing.T) {
 			}
 			owner.get(t, "/api/v1/none").want(t, http.StatusNotFound)
 		})
+	}
+}
+
+// TestStoreErrorsStayInside requires that an error without a message for clients tells them nothing, whatever its code.
+func TestStoreErrorsStayInside(t *testing.T) {
+	var failing atomic.Pointer[schema.Error]
+	s := startFaulty(t, storetest.FaultOf(func(context.Context) error { return failing.Load() }, "Links"))
+	owner := s.caller(t, "a@example.org")
+	for _, code := range []schema.Code{schema.CodeInvalid, schema.CodeUnauthorized, schema.CodeForbidden,
+		schema.CodeNotFound, schema.CodeConflict, schema.CodeUnsafeURL, schema.CodeUnavailable, schema.CodeInternal} {
+		failing.Store(schema.Errorf(code, "secret cause"))
+		a := owner.get(t, "/api/v1/links")
+		if a.status < 500 || strings.Contains(a.raw+fmt.Sprint(a.header), "secret") {
+			t.Errorf("%s: %d %s", code, a.status, a.raw)
+		}
+	}
+	if n := strings.Count(s.log.String(), "secret cause"); n != 8 {
+		t.Errorf("the log has %d causes", n)
 	}
 }

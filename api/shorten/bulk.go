@@ -13,9 +13,9 @@ type Result struct {
 	Err  error
 }
 
-// CreateAll creates the links of up to schema.MaxLinkBatch requests of one account in one transaction, in the order of the
-// requests, and returns what became of each. Of requests for the same alias the first valid one gets it. After an error no link
-// has been created, unless it is CodeUnavailable: then all or none have.
+// CreateAll creates the links of up to schema.MaxLinkBatch requests of one account in one transaction, in the order of
+// the requests, and returns what became of each. Of requests for the same alias the first valid one gets it. After an
+// error no link has been created, unless it is CodeUnavailable: then all or none have.
 func (s *Shortener) CreateAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	return s.createAll(ctx, reqs, nil, false)
 }
@@ -28,12 +28,13 @@ func (s *Shortener) CreateUnused(ctx context.Context, reqs []Request) ([]Result,
 // Record says how a call is recorded, so that it creates links once.
 type Record struct {
 	Call schema.IdempotentCall
-	// Answer returns the record of the results. If it is nil, the call is not recorded. Answer may be called several times.
+	// Answer returns the record of the results. If it is nil, the call is not recorded. Answer may be called several
+	// times.
 	Answer func([]Result) ([]byte, error)
 }
 
-// CreateOnce is CreateAll for a call that is recorded with its links, unless record is nil. It creates nothing and returns
-// schema.ErrCallRepeated, ErrCallUnderWay or ErrTooManyKeys, in a chain, for a call that must not be made.
+// CreateOnce is CreateAll for a call that is recorded with its links, unless record is nil. It creates nothing and
+// returns schema.ErrCallRepeated, ErrCallUnderWay or ErrTooManyKeys, in a chain, for a call that must not be made.
 func (s *Shortener) CreateOnce(ctx context.Context, reqs []Request, record *Record) ([]Result, error) {
 	return s.createAll(ctx, reqs, record, false)
 }
@@ -50,7 +51,8 @@ func (s *Shortener) createAll(ctx context.Context, reqs []Request, record *Recor
 	if err := s.hashPasswords(ctx, valid(drafts, errs)); err != nil {
 		return nil, err
 	}
-	batch := &schema.LinkBatch{AccountID: reqs[0].AccountID, Unused: unused, NewHash: schema.NewHash, Links: make([]schema.Link, 0, len(reqs))}
+	batch := &schema.LinkBatch{AccountID: reqs[0].AccountID, Unused: unused, NewHash: schema.NewHash,
+		Links: make([]schema.Link, 0, len(reqs))}
 	places := make([]int, 0, len(reqs)) // of the links in results
 	for i := range drafts {
 		d := &drafts[i]
@@ -102,8 +104,8 @@ func collect(results []Result, places []int, links []schema.Link, errs []error) 
 	}
 }
 
-// CheckAll returns the error that CreateAll would give for each request, nil if there is none, and creates nothing. It does not
-// find out whether an alias is in use. An error of a store ends the call.
+// CheckAll returns the error that CreateAll would give for each request, nil if there is none, and creates nothing. It
+// does not find out whether an alias is in use. An error of a store ends the call.
 func (s *Shortener) CheckAll(ctx context.Context, reqs []Request) ([]error, error) {
 	_, errs, err := s.validateAll(ctx, reqs)
 	return errs, err

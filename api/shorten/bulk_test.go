@@ -48,7 +48,8 @@ func TestCreateAll(t *testing.T) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "results", len(results), len(reqs))
 		var created []string
-		for i, want := range []string{"expired_url", "", "custom_alias", "", "domain_id", "custom_alias", "", "unsafe", "unsafe", "long_url", "",
+		for i, want := range []string{"expired_url", "", "custom_alias", "", "domain_id", "custom_alias", "", "unsafe",
+			"unsafe", "long_url", "",
 			"long_url", "domain_id", "title", ""} {
 			result := results[i]
 			switch want {
@@ -101,7 +102,8 @@ func TestCreateAllAsksLittle(t *testing.T) {
 	requests := func(prefix string) []shorten.Request {
 		reqs := make([]shorten.Request, 300)
 		for i := range reqs {
-			reqs[i] = shorten.Request{AccountID: f.owner, LongURL: fmt.Sprintf("https://%s%d.example/", prefix, i), DomainID: &domain}
+			reqs[i] = shorten.Request{AccountID: f.owner, LongURL: fmt.Sprintf("https://%s%d.example/", prefix, i),
+				DomainID: &domain}
 		}
 		return reqs
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/turns"
 )
 
 // The fields of a change of many links.
@@ -107,7 +106,7 @@ func (s *Shortener) eachEdit(ctx context.Context, accountID int64, edit Edit, no
 	if password != nil {
 		passwordHash = new("")
 		if *password != "" {
-			if *passwordHash, err = s.passwords.Hash(ctx, turns.Account(accountID), *password); err != nil {
+			if *passwordHash, err = s.passwords.Hash(ctx, accountID, *password); err != nil {
 				return nil, err
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/turns"
 )
 
 // draft is a request under validation. newDraft checks the fields that need no store; lookUp or lookUpAll reads domains and hosts for the others;
@@ -105,7 +104,7 @@ func (s *Shortener) hashPasswords(ctx context.Context, drafts []*draft) error {
 		hash, known := hashes[*d.v.newPassword]
 		if !known {
 			var err error
-			if hash, err = s.passwords.Hash(ctx, turns.Account(d.link.AccountID), *d.v.newPassword); err != nil {
+			if hash, err = s.passwords.Hash(ctx, d.link.AccountID, *d.v.newPassword); err != nil {
 				return err
 			}
 			hashes[*d.v.newPassword] = hash

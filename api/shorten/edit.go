@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/turns"
 )
 
 // Edit is a change of a link. A nil field stays as it is.
@@ -39,7 +38,7 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 		if err == nil && password != nil && passwordHash == nil {
 			passwordHash = new("")
 			if *password != "" {
-				*passwordHash, err = s.passwords.Hash(ctx, turns.Account(link.AccountID), *password)
+				*passwordHash, err = s.passwords.Hash(ctx, link.AccountID, *password)
 			}
 		}
 		if err != nil {

@@ -21,7 +21,8 @@ func TestEdit(t *testing.T) {
 		testkit.Equal(t, "expiry", got.ExpiresAt, at.Truncate(time.Second))
 	})
 	t.Run("clears what can be cleared", func(t *testing.T) {
-		got, err := f.Edit(t.Context(), link, shorten.Edit{Title: new(""), Tags: new([]string(nil)), ExpiresAt: new(time.Time{}),
+		got, err := f.Edit(t.Context(), link, shorten.Edit{Title: new(""), Tags: new([]string(nil)),
+			ExpiresAt:  new(time.Time{}),
 			ExpiredURL: new("")})
 		testkit.Must(t, err)
 		if got.Title != "" || got.Tags != nil || !got.ExpiresAt.IsZero() || got.ExpiredURL != "" {

@@ -17,8 +17,8 @@ import (
 	"linkstream/schema/enrich"
 )
 
-// Extension is what a request says about a link's schema.Extension: the JSON texts of its parts, in the form of the API. "" leaves a
-// part as it is, null removes it.
+// Extension is what a request says about a link's schema.Extension: the JSON texts of its parts, in the form of the
+// API. "" leaves a part as it is, null removes it.
 type Extension struct{ Rules, Variants, Card, Password, MaxClicks string }
 
 // isZero reports whether the request leaves the extension as it is.
@@ -37,7 +37,8 @@ const (
 )
 
 // extension returns a link's extension after a request, and calls eachURL for the URLs that the request brings.
-func (v *validation) extension(given Extension, old *schema.Extension, eachURL func(field, address string)) *schema.Extension {
+func (v *validation) extension(given Extension, old *schema.Extension,
+	eachURL func(field, address string)) *schema.Extension {
 	e := new(schema.Extension)
 	if old != nil {
 		*e = *old
@@ -59,7 +60,8 @@ func (v *validation) extension(given Extension, old *schema.Extension, eachURL f
 	}
 	v.routeNames(given, e)
 	if e.Len() > schema.MaxExtensionLen {
-		for field, text := range map[string]string{FieldRules: given.Rules, FieldVariants: given.Variants, FieldCard: given.Card} {
+		for field, text := range map[string]string{FieldRules: given.Rules, FieldVariants: given.Variants,
+			FieldCard: given.Card} {
 			if text != "" {
 				v.reject(field, "Rules, variants and card of a link must have at most 16 KiB together.")
 			}
@@ -254,7 +256,8 @@ func (v *validation) queryConditions(field string, text json.RawMessage) map[str
 	const problem = "This must be an object of 1 to 5 names with values, which are strings; * is any value."
 	query, ok := parse[map[string]string](v, field, text, problem)
 	for name, value := range query {
-		ok = ok && name != "" && utf8.RuneCountInString(name) <= maxQueryName && utf8.RuneCountInString(value) <= maxQueryValue
+		ok = ok && name != "" && utf8.RuneCountInString(name) <= maxQueryName &&
+			utf8.RuneCountInString(value) <= maxQueryValue
 	}
 	if !ok || len(query) == 0 || len(query) > schema.MaxQueryConditions {
 		v.reject(field, problem)
@@ -310,7 +313,8 @@ func (v *validation) password(text string) (version int64) {
 }
 
 // BadPassword says which passwords are valid.
-var BadPassword = fmt.Sprintf("The password must have %d to %d characters, and no control characters.", MinPasswordLen, MaxPasswordLen)
+var BadPassword = fmt.Sprintf("The password must have %d to %d characters, and no control characters.", MinPasswordLen,
+	MaxPasswordLen)
 
 // ValidPassword reports whether visitors may be asked for a password.
 func ValidPassword(password string) bool {
@@ -335,7 +339,8 @@ func unprintable(r rune) bool { return r == utf8.RuneError || unicode.IsControl(
 
 // cardText decodes a text of a card.
 func (v *validation) cardText(name string, text json.RawMessage, least, most int) string {
-	field, problem := FieldCard+"."+name, fmt.Sprintf("The %s must have %d to %d characters, and no control characters.", name, least, most)
+	field, problem := FieldCard+"."+name, fmt.Sprintf("The %s must have %d to %d characters, and no control characters.",
+		name, least, most)
 	value, ok := parse[string](v, field, text, problem)
 	length := utf8.RuneCountInString(value)
 	if ok && (length < least || length > most || strings.ContainsFunc(value, unprintable)) {

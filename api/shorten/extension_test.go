@@ -33,48 +33,64 @@ func TestExtensionFields(t *testing.T) {
 		invalid string // fields, separated by spaces; "": valid
 	}{
 		{rule(device), ""},
-		{rule(`{"device":["desktop","tablet"],"os":["Windows","Other"],"browser":["Edge"],"language":["de-AT","fil"],"country":["AT","CH"]}`), ""},
+		{rule(`{"device":["desktop","tablet"],"os":["Windows","Other"],"browser":["Edge"],` +
+			`"language":["de-AT","fil"],"country":["AT","CH"]}`), ""},
 		{rule(`{"query":{"a":"","b":"*"},"from":"2020-01-01T00:00:00Z"}`), ""},
 		{rule(`{}`), "rules.0.if"}, {rule(`null`), "rules.0.if"}, {rule(`[]`), "rules.0.if"},
 		{rule(`{"device":[]}`), "rules.0.if.device"}, {rule(`{"device":"mobile"}`), "rules.0.if.device"},
 		{rule(`{"device":["bot"]}`), "rules.0.if.device"}, {rule(`{"device":["mobile",null]}`), "rules.0.if.device"},
 		{rule(`{"os":["Amiga"],"browser":["Mosaic"]}`), "rules.0.if.browser rules.0.if.os"},
 		{rule(`{"language":["xx"]}`), "rules.0.if.language"}, {rule(`{"language":["de-"]}`), "rules.0.if.language"},
-		{rule(`{"language":["*"]}`), "rules.0.if.language"}, {rule(`{"language":["de-1234567890-12"]}`), "rules.0.if.language"},
+		{rule(`{"language":["*"]}`), "rules.0.if.language"},
+		{rule(`{"language":["de-1234567890-12"]}`), "rules.0.if.language"},
 		{rule(`{"country":["at"]}`), "rules.0.if.country"}, {rule(`{"country":["XX"]}`), "rules.0.if.country"},
 		{rule(`{"country":["AUT"]}`), "rules.0.if.country"}, {rule(`{"country":["150"]}`), "rules.0.if.country"},
-		{rule(`{"query":{}}`), "rules.0.if.query"}, {rule(`{"query":{"a":1}}`), "rules.0.if.query"}, {rule(`{"query":{"":"x"}}`), "rules.0.if.query"},
+		{rule(`{"query":{}}`), "rules.0.if.query"}, {rule(`{"query":{"a":1}}`), "rules.0.if.query"},
+		{rule(`{"query":{"":"x"}}`), "rules.0.if.query"},
 		{rule(`{"query":{"a":"","b":"","c":"","d":"","e":"","f":""}}`), "rules.0.if.query"},
 		{rule(`{"from":"2030-01-01"}`), "rules.0.if.from"}, {rule(`{"until":1}`), "rules.0.if.until"},
 		{rule(`{"from":"2030-01-01T00:00:00Z","until":"2030-01-01T01:00:00+01:00"}`), "rules.0.if.until"},
 		{rule(`{"Device":["mobile"]}`), "rules.0.if.Device"},
-		{shorten.Extension{Rules: `{}`}, "rules"}, {shorten.Extension{Rules: `[1]`}, "rules"}, {shorten.Extension{Rules: `[null]`}, "rules.0"},
-		{shorten.Extension{Rules: `[` + strings.Repeat(`{},`, 10) + `{}]`}, "rules"}, {shorten.Extension{Rules: `x`}, "rules"},
+		{shorten.Extension{Rules: `{}`}, "rules"}, {shorten.Extension{Rules: `[1]`}, "rules"},
+		{shorten.Extension{Rules: `[null]`}, "rules.0"},
+		{shorten.Extension{Rules: `[` + strings.Repeat(`{},`, 10) + `{}]`}, "rules"},
+		{shorten.Extension{Rules: `x`}, "rules"},
 		{shorten.Extension{Rules: `[{}]`}, "rules.0.if rules.0.name rules.0.url"},
-		{shorten.Extension{Rules: `[{"name":"A b","if":` + device + `,"url":"ftp://example.com/"}]`}, "rules.0.name rules.0.url"},
+		{shorten.Extension{Rules: `[{"name":"A b","if":` + device + `,"url":"ftp://example.com/"}]`},
+			"rules.0.name rules.0.url"},
 		{shorten.Extension{Rules: `[{"name":"a","if":` + device + `,"url":"https://sho.rt/x"}]`}, "rules.0.url"},
-		{shorten.Extension{Rules: `[{"name":"a","if":` + device + `,"url":"https://example.com/"},{"name":"a","if":` + device + `,"url":"https://example.com/"}]`},
+		{shorten.Extension{Rules: `[{"name":"a","if":` + device + `,"url":"https://example.com/"},{"name":"a","if":` +
+			device + `,"url":"https://example.com/"}]`},
 			"rules.1.name"},
 		{shorten.Extension{Rules: `null`, Variants: `null`, Card: `null`}, ""},
 		{variants(1, 99), ""}, {variants(50, 50), ""}, {variants(13, 13, 13, 13, 12, 12, 12, 12), ""},
-		{variants(100), "variants"}, {variants(50, 49), "variants"}, {variants(0, 100), "variants.0.weight variants.1.weight"},
+		{variants(100), "variants"}, {variants(50, 49), "variants"},
+		{variants(0, 100), "variants.0.weight variants.1.weight"},
 		{variants(12, 11, 11, 11, 11, 11, 11, 11, 11), "variants"},
-		{shorten.Extension{Variants: `[{"name":"a","url":"https://example.com/","weight":50.5},{"name":"a","url":"https://example.com/","weight":"50"}]`},
+		{shorten.Extension{
+			Variants: `[{"name":"a","url":"https://example.com/","weight":50.5},` +
+				`{"name":"a","url":"https://example.com/","weight":"50"}]`},
 			"variants variants.0.weight variants.1.name variants.1.weight"},
-		{shorten.Extension{Variants: variants(50, 50).Variants, Rules: `[{"name":"v1","if":` + device + `,"url":"https://example.com/"}]`}, "rules.0.name"},
-		{card(`{"title":"t"}`), ""}, {card(`{"title":"t","description":"d","image":null}`), ""}, {card(`{"title":"ü","image":"https://example.com/i"}`), ""},
-		{card(`{}`), "card.title"}, {card(`{"title":"","description":null}`), "card.description card.title"}, {card(`[]`), "card"},
+		{shorten.Extension{Variants: variants(50, 50).Variants,
+			Rules: `[{"name":"v1","if":` + device + `,"url":"https://example.com/"}]`}, "rules.0.name"},
+		{card(`{"title":"t"}`), ""}, {card(`{"title":"t","description":"d","image":null}`), ""},
+		{card(`{"title":"ü","image":"https://example.com/i"}`), ""},
+		{card(`{}`), "card.title"}, {card(`{"title":"","description":null}`), "card.description card.title"},
+		{card(`[]`), "card"},
 		{card(`{"title":"` + strings.Repeat("ü", 200) + `","description":"` + strings.Repeat("ü", 300) + `"}`), ""},
-		{card(`{"title":"` + strings.Repeat("ü", 201) + `","description":"` + strings.Repeat("ü", 301) + `"}`), "card.description card.title"},
+		{card(`{"title":"` + strings.Repeat("ü", 201) + `","description":"` + strings.Repeat("ü", 301) + `"}`),
+			"card.description card.title"},
 		{card(`{"title":"a\nb","image":"http://example.com/"}`), "card.image card.title"},
 		{card(`{"title":"a","image":"https://"}`), "card.image"},
-		{shorten.Extension{Rules: `[` + strings.TrimSuffix(strings.Repeat(`{"name":"NAME","if":`+device+`,"url":"`+long+`"},`, 9), ",") + `]`}, "rules"},
+		{shorten.Extension{Rules: `[` + strings.TrimSuffix(strings.Repeat(`{"name":"NAME","if":`+device+`,"url":"`+long+`"},`,
+			9), ",") + `]`}, "rules"},
 		{shorten.Extension{Rules: `[{"name":"a","if":` + device + `,"url":"https://unsafe.example/"}]`}, "unsafe_url"},
 	} {
 		for i := range 9 {
 			c.given.Rules = strings.Replace(c.given.Rules, "NAME", fmt.Sprint("n", i), 1)
 		}
-		_, err := f.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://example.com/", Extension: c.given})
+		_, err := f.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://example.com/",
+			Extension: c.given})
 		got := ""
 		switch code := schema.ErrorCode(err); code {
 		case schema.CodeInvalid:
@@ -106,7 +122,8 @@ func TestEditExtension(t *testing.T) {
 	testkit.Must(t, err)
 	parts := []shorten.Extension{
 		{Rules: `[{"name":"a","if":{"os":["iOS"]},"url":"https://example.com/"}]`}, {Card: `{"title":"t"}`},
-		{Variants: `[{"name":"x","url":"https://example.com/x","weight":60},{"name":"y","url":"https://example.com/y","weight":40}]`},
+		{Variants: `[{"name":"x","url":"https://example.com/x","weight":60},` +
+			`{"name":"y","url":"https://example.com/y","weight":40}]`},
 	}
 	var edits sync.WaitGroup
 	for _, part := range parts {
@@ -123,8 +140,9 @@ func TestEditExtension(t *testing.T) {
 	if e == nil || len(e.Rules) != 1 || len(e.Variants) != 2 || e.Card == nil {
 		t.Fatalf("%+v", e)
 	}
-	edited, err := f.Edit(t.Context(), link, shorten.Edit{Extension: shorten.Extension{Variants: `[{"name":"y","url":"https://example.com/y","weight":41},
-		{"name":"x","url":"https://example.com/x","weight":59}]`}})
+	edited, err := f.Edit(t.Context(), link, shorten.Edit{Extension: shorten.Extension{
+		Variants: `[{"name":"y","url":"https://example.com/y","weight":41},` +
+			`{"name":"x","url":"https://example.com/x","weight":59}]`}})
 	testkit.Must(t, err)
 	moved := 0
 	for class := range e.Shares {
@@ -133,7 +151,8 @@ func TestEditExtension(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, "classes with another variant", moved, 1)
-	_, err = f.Edit(t.Context(), edited, shorten.Edit{Extension: shorten.Extension{Rules: `[{"name":"x","if":{"os":["iOS"]},"url":"https://example.com/"}]`}})
+	_, err = f.Edit(t.Context(), edited, shorten.Edit{
+		Extension: shorten.Extension{Rules: `[{"name":"x","if":{"os":["iOS"]},"url":"https://example.com/"}]`}})
 	testkit.WantCode(t, err, schema.CodeInvalid)
 	_, err = f.Edit(t.Context(), link, shorten.Edit{Unchanged: true, Extension: parts[1]})
 	testkit.WantCode(t, err, schema.CodeConflict)

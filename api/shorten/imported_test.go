@@ -63,7 +63,8 @@ func TestCheckAll(t *testing.T) {
 		t.Errorf("%d links, %v", total, err)
 	}
 	f.store.Close()
-	if _, err := f.CheckAll(t.Context(), []shorten.Request{{AccountID: f.owner, LongURL: "https://example.org/"}}); err == nil {
+	if _, err := f.CheckAll(t.Context(), []shorten.Request{{AccountID: f.owner, LongURL: "https://example.org/"}}); err ==
+		nil {
 		t.Error("no error of the store")
 	}
 }

@@ -47,9 +47,9 @@ type clickCounter interface {
 	ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error)
 }
 
-// List returns a page of links, schema.PageSize per page, and the number of all links that match. CodeInvalid names every
-// invalid field, also sort if more than MaxSorted links would have to be sorted by clicks. Without a filter each page costs
-// the same; otherwise the cost is proportional to the number of the account's links.
+// List returns a page of links, schema.PageSize per page, and the number of all links that match. CodeInvalid names
+// every invalid field, also sort if more than MaxSorted links would have to be sorted by clicks. Without a filter each
+// page costs the same; otherwise the cost is proportional to the number of the account's links.
 func (s *Shortener) List(ctx context.Context, clicks clickCounter, req ListRequest) ([]schema.Link, int64, error) {
 	filter, err := s.Filter(ctx, req)
 	switch {
@@ -71,7 +71,8 @@ func (s *Shortener) listByClicks(
 	}
 	if len(ids) > MaxSorted {
 		return nil, 0, InvalidFields(map[string][]string{
-			"sort": {"More than 100,000 links cannot be sorted by clicks: narrow the list with q, tag, domain_id or is_active."}})
+			"sort": {
+				"More than 100,000 links cannot be sorted by clicks: narrow the list with q, tag, domain_id or is_active."}})
 	}
 	counts, err := clicks.ClickCounts(ctx, ids)
 	if err != nil {
@@ -102,8 +103,9 @@ func (s *Shortener) listByClicks(
 // Filter returns the filter of a request. CodeInvalid names every invalid field.
 func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFilter, error) {
 	v := newValidation(req.Malformed)
-	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive, OldestFirst: req.Sort == SortOldest,
-		ExpiredAt: req.ExpiredAt, CreatedFrom: req.From, CreatedBefore: req.To}
+	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive,
+		OldestFirst: req.Sort == SortOldest,
+		ExpiredAt:   req.ExpiredAt, CreatedFrom: req.From, CreatedBefore: req.To}
 	if req.Deleted {
 		filter.DeletedAfter = time.Now().Add(-schema.TrashTTL)
 	}
@@ -173,8 +175,8 @@ func cutHost(word string) (scheme, host, rest string) {
 	return scheme, host, word[len(host):]
 }
 
-// spellings returns the ways in which a word may be stored. Stores ignore the case of ASCII letters only, and a host may be in
-// Unicode or in Punycode.
+// spellings returns the ways in which a word may be stored. Stores ignore the case of ASCII letters only, and a host
+// may be in Unicode or in Punycode.
 func spellings(word string) []string {
 	all := []string{word}
 	scheme, host, rest := cutHost(word)

@@ -17,8 +17,8 @@ type Address struct {
 	port string      // as a decimal number; "": every port
 }
 
-// ParseAddress returns the address that s names: a host, host:port, or :port. A host that is an unspecified address, as in
-// what a program listens on, stands for every address of this machine.
+// ParseAddress returns the address that s names: a host, host:port, or :port. A host that is an unspecified address, as
+// in what a program listens on, stands for every address of this machine.
 func ParseAddress(s string) (Address, error) {
 	name, port := schema.CutPort(s)
 	if port != "" {
@@ -78,8 +78,8 @@ func (own ownAddresses) usePort(port string) bool {
 	return own.listenOn(port) || own.listenOn("") && (port == "80" || port == "443")
 }
 
-// OfThisMachine reports whether a network interface has the address. Interfaces may change while a program runs, and few
-// links lead to addresses, so each time it asks the system.
+// OfThisMachine reports whether a network interface has the address. Interfaces may change while a program runs, and
+// few links lead to addresses, so each time it asks the system.
 func OfThisMachine(addr netip.Addr) bool {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {

@@ -16,7 +16,8 @@ func TestCreateRefusesLinksToItself(t *testing.T) {
 	list, err := blocklist.Open("", slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
 	var own []shorten.Address
-	for _, s := range []string{"api.example:8443", "lb.example", "198.51.100.7:8080", "[2001:db8::7]:8080", ":8081", "[::]:8082",
+	for _, s := range []string{"api.example:8443", "lb.example", "198.51.100.7:8080", "[2001:db8::7]:8080", ":8081",
+		"[::]:8082",
 		"0.0.0.0:8083"} {
 		address, err := shorten.ParseAddress(s)
 		testkit.Must(t, err)
@@ -27,7 +28,8 @@ func TestCreateRefusesLinksToItself(t *testing.T) {
 		"http://localhost", "http://LOCALHOST:1/", "http://localhost./", "http://a.b.localhost", "http://ｌocalhost/",
 		"http://127.0.0.1", "http://127.0.0.1:9/", "http://127.1.2.3/", "http://１２７.0.0.1/", "http://127.0.0.1./",
 		"http://[::1]/", "http://[0:0:0:0:0:0:0:1]:5/", "http://0.0.0.0/", "http://0.0.0.1:7/", "http://[::]:9/",
-		"http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]:3/", "http://[64:ff9b::127.0.0.1]/", "http://[64:ff9b::7f01:203]/",
+		"http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]:3/", "http://[64:ff9b::127.0.0.1]/",
+		"http://[64:ff9b::7f01:203]/",
 		"http://[::127.0.0.1]/", "http://[::ffff:0.0.0.0]/", "http://[64:ff9b::]/",
 		"https://api.example:8443/x", "http://API.example.:8443", "http://lb.example", "https://lb.example:4711/",
 		"http://198.51.100.7:8080/", "http://[::ffff:198.51.100.7]:8080/", "http://[64:ff9b::c633:6407]:8080/",
@@ -40,7 +42,8 @@ func TestCreateRefusesLinksToItself(t *testing.T) {
 		"http://198.51.100.7:8084/", "http://[2001:db8::8]:8080/", "http://10.255.255.254:8081/",
 	}
 	for _, addr := range interfaceAddresses(t) {
-		for _, port := range []string{"8081", "8082", "8083", "8080", "80"} { // 80 is a port of https://sho.rt, perhaps by a proxy
+		// 80 is a port of https://sho.rt, perhaps by a proxy
+		for _, port := range []string{"8081", "8082", "8083", "8080", "80"} {
 			refused = append(refused, "http://"+net.JoinHostPort(addr, port)+"/")
 		}
 		accepted = append(accepted, "http://"+net.JoinHostPort(addr, "9000")+"/")
@@ -71,7 +74,8 @@ func interfaceAddresses(t *testing.T) (addrs []string) {
 }
 
 func TestParseAddress(t *testing.T) {
-	for _, s := range []string{"sho.rt", "sho.rt:80", ":80", "192.0.2.1", "[2001:db8::1]:80", "0.0.0.0:80", "bücher.example"} {
+	for _, s := range []string{"sho.rt", "sho.rt:80", ":80", "192.0.2.1", "[2001:db8::1]:80", "0.0.0.0:80",
+		"bücher.example"} {
 		if _, err := shorten.ParseAddress(s); err != nil {
 			t.Errorf("%q: %v", s, err)
 		}

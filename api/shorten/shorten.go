@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"linkstream/api/auth"
-	"linkstream/api/reads"
+	"linkstream/api/slowread"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 )
@@ -64,7 +64,7 @@ type Shortener struct {
 	blocklist    *blocklist.List
 	foreignHosts negativeCache
 	passwords    *auth.PasswordPool
-	tagClicks    *reads.Results[tagRange, map[string]int64]
+	tagClicks    *slowread.Results[tagRange, map[string]int64]
 }
 
 // New returns a Shortener whose links on the default domain are below base. own are more addresses of the service; no link
@@ -74,7 +74,7 @@ func New(
 ) *Shortener {
 	all := append(ownAddresses{AddressOf(base)}, own...)
 	return &Shortener{base: base, own: all, links: links, domains: domains, blocklist: blocklist,
-		passwords: auth.NewPasswordPool(), tagClicks: reads.NewResults[tagRange, map[string]int64](countLimits)}
+		passwords: auth.NewPasswordPool(), tagClicks: slowread.New[tagRange, map[string]int64](countLimits)}
 }
 
 // Passwords returns what computes all hashes of passwords in this process.

@@ -144,7 +144,8 @@ func TestCreate(t *testing.T) {
 			wantInvalid(t, err, "custom_alias")
 		}
 		empty := ""
-		_, err := f.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://a.example", CustomAlias: &empty})
+		_, err := f.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://a.example",
+			CustomAlias: &empty})
 		wantInvalid(t, err, "custom_alias")
 	})
 	t.Run("refuses an alias that is in use", func(t *testing.T) {
@@ -246,7 +247,8 @@ func TestCreateRefusesShortLinksAsTargets(t *testing.T) {
 			[]string{"https://sho.rt.example", "https://x.sho.rt", "https://xsho.rt"}},
 		{"the port of a default domain with a port", "http://127.0.0.1:8080",
 			[]string{"http://127.0.0.1:8080/abc", "https://127.0.0.1:8080", "http://[::ffff:7f00:1]:8080/",
-				"http://[64:ff9b::7f00:1]:8080/", "http://[64:ff9b:1::7f00:1]:8080/", "http://[2002:7f00:1::1]:8080/", "http://[::127.0.0.1]:8080/"},
+				"http://[64:ff9b::7f00:1]:8080/", "http://[64:ff9b:1::7f00:1]:8080/", "http://[2002:7f00:1::1]:8080/",
+				"http://[::127.0.0.1]:8080/"},
 			[]string{"http://192.0.2.1:8080/", "http://[64:ff9b::c000:201]:8080/"}},
 		{"a default domain with its scheme's port", "http://sho.rt:80",
 			[]string{"http://sho.rt/x"}, []string{"https://sho.rt/x"}},

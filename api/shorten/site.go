@@ -14,11 +14,12 @@ const (
 	FieldAndroidLinks = "assetlinks"
 )
 
-// SetSite sets what visitors of a domain get whom no link leads anywhere, and the domain's documents for apps. CodeInvalid names every
-// invalid field; URLs obey the rules of links.
+// SetSite sets what visitors of a domain get whom no link leads anywhere, and the domain's documents for apps.
+// CodeInvalid names every invalid field; URLs obey the rules of links.
 func (s *Shortener) SetSite(ctx context.Context, domainID int64, site schema.Site, links schema.AppLinks) error {
 	var v validation
-	for _, u := range []fieldURL{{FieldRootURL, site.RootURL}, {FieldNotFoundURL, site.NotFoundURL}, {FieldExpiredURL, site.ExpiredURL}} {
+	for _, u := range []fieldURL{{FieldRootURL, site.RootURL}, {FieldNotFoundURL, site.NotFoundURL},
+		{FieldExpiredURL, site.ExpiredURL}} {
 		if u.address == "" {
 			continue
 		}

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"linkstream/api/reads"
+	"linkstream/api/slowread"
 	"linkstream/schema"
-	"linkstream/schema/turns"
 )
 
 // TagCount counts the links with a tag and their clicks.
@@ -51,10 +50,8 @@ const countedAtOnce = 50_000
 // tagChunk is how many links with tags are read at a time.
 const tagChunk = 100_000
 
-// countLimits are the limits of counts of more links.
-var countLimits = reads.Limits{
-	Timeout: time.Minute, Pause: time.Second, Share: 10, Age: 5 * time.Minute, Keys: 50, AtOnce: 2,
-}
+// countLimits are those of counts of more links.
+var countLimits = slowread.Limits{Timeout: time.Minute, Pause: time.Second, Share: 10, Age: 5 * time.Minute, Keys: 50, AtOnce: 2}
 
 // tagRange is the tags that one call of Tags returns.
 type tagRange struct {
@@ -77,15 +74,15 @@ func (s *Shortener) CountClicks(ctx context.Context, clicks clickCounter, accoun
 		setClicks(tags, sums)
 		return err
 	}
-	judge := func(counted reads.Result[map[string]int64]) reads.Use {
+	judge := func(counted slowread.Result[map[string]int64]) slowread.Use {
 		for _, tag := range tags {
 			if _, known := counted.Value[tag.Tag]; !known {
-				return reads.Useless
+				return slowread.Useless
 			}
 		}
-		return reads.Old
+		return slowread.Old
 	}
-	counted, err := s.tagClicks.Of(ctx, turns.Account(accountID), tagRange{accountID, tags[0].Tag}, judge, count)
+	counted, err := s.tagClicks.Of(ctx, tagRange{accountID, tags[0].Tag}, judge, count)
 	switch {
 	case counted != nil:
 		setClicks(tags, counted.Value)

@@ -25,7 +25,8 @@ func (s taggedLinks) tagOf(link, n int64) string {
 	return fmt.Sprintf("t%06d", (link*10+n)*prime%(10*s.count))
 }
 
-func (s taggedLinks) TagCounts(_ context.Context, _ int64, after string, limit int) (tags []schema.TagCount, err error) {
+func (s taggedLinks) TagCounts(_ context.Context, _ int64, after string, limit int) (tags []schema.TagCount,
+	err error) {
 	for n := int64(0); n < 10*s.count && len(tags) < limit; n++ {
 		if tag := fmt.Sprintf("t%06d", n); tag > after {
 			tags = append(tags, schema.TagCount{Tag: tag, Links: 1})
@@ -34,7 +35,8 @@ func (s taggedLinks) TagCounts(_ context.Context, _ int64, after string, limit i
 	return tags, nil
 }
 
-func (s taggedLinks) TaggedLinks(_ context.Context, _, ordinal int64, limit int) (links []schema.TaggedLink, err error) {
+func (s taggedLinks) TaggedLinks(_ context.Context, _, ordinal int64, limit int) (links []schema.TaggedLink,
+	err error) {
 	for ; ordinal < s.count && len(links) < limit; ordinal++ {
 		link := schema.TaggedLink{ID: ordinal + 1, Ordinal: ordinal + 1}
 		for n := range int64(10) {
@@ -84,8 +86,8 @@ func TestManyTags(t *testing.T) {
 	testkit.WantCode(t, err, schema.CodeInvalid)
 }
 
-// manyAlike is a store of n links with the tags a and b, whose counts of clicks take a while. Each link has as many clicks as counts have
-// begun.
+// manyAlike is a store of n links with the tags a and b, whose counts of clicks take a while. Each link has as many
+// clicks as counts have begun.
 type manyAlike struct {
 	schema.LinkStore
 	n      int64
@@ -101,7 +103,8 @@ func (s *manyAlike) TagCounts(context.Context, int64, string, int) (tags []schem
 	return tags, nil
 }
 
-func (s *manyAlike) TaggedLinks(ctx context.Context, _, ordinal int64, limit int) (links []schema.TaggedLink, err error) {
+func (s *manyAlike) TaggedLinks(ctx context.Context, _, ordinal int64, limit int) (links []schema.TaggedLink,
+	err error) {
 	if ordinal == 0 {
 		s.counts++
 		select {
@@ -125,7 +128,8 @@ func (s *manyAlike) ClickCounts(_ context.Context, ids []int64) (map[int64]int64
 }
 
 // countTags returns the clicks of the tags of a store, for a caller that has some time.
-func countTags(t *testing.T, s *shorten.Shortener, store *manyAlike, patience time.Duration) (clicks []int64, err error) {
+func countTags(t *testing.T, s *shorten.Shortener, store *manyAlike, patience time.Duration) (clicks []int64,
+	err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tags, _, err := s.Tags(ctx, 1, "")

@@ -8,8 +8,8 @@ import (
 	"linkstream/schema"
 )
 
-// Restore restores a link that its account has deleted within schema.TrashTTL, and returns it. domainID picks one as in OwnedLink.
-// CodeNotFound if it is not in the trash; CodeInvalid if it was made anew.
+// Restore restores a link that its account has deleted within schema.TrashTTL, and returns it. domainID picks one as in
+// OwnedLink. CodeNotFound if it is not in the trash; CodeInvalid if it was made anew.
 func (s *Shortener) Restore(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
 	if !schema.ValidHash(hash) {
 		return schema.Link{}, notInTrash()
@@ -18,7 +18,8 @@ func (s *Shortener) Restore(ctx context.Context, accountID int64, hash string, d
 	link, err := s.links.RestoreLink(ctx, accountID, hash, domainID, now.Add(-schema.TrashTTL), now)
 	switch schema.ErrorCode(err) {
 	case schema.CodeConflict:
-		return link, InvalidFields(map[string][]string{"hash": {"You have a link with this hash, which takes the place of a deleted one."}})
+		return link, InvalidFields(map[string][]string{
+			"hash": {"You have a link with this hash, which takes the place of a deleted one."}})
 	case schema.CodeNotFound:
 		return link, notInTrash()
 	}
@@ -53,8 +54,8 @@ func (s *Shortener) EmptyTrash(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// RestoreAll restores the links that an account has deleted at a time, such as those of one ChangeByID. It returns how many it has restored,
-// and the first error of a link that it has not.
+// RestoreAll restores the links that an account has deleted at a time, such as those of one ChangeByID. It returns how
+// many it has restored, and the first error of a link that it has not.
 func (s *Shortener) RestoreAll(ctx context.Context, accountID int64, at time.Time) (restored int, refused, err error) {
 	var deleted []schema.Link
 	for page := int64(1); ; page++ {

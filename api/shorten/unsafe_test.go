@@ -27,7 +27,8 @@ func TestCreateRefusesUnsafeHosts(t *testing.T) {
 		})
 	}
 	t.Run("and nothing else", func(t *testing.T) {
-		for _, longURL := range []string{"http://notbad.example", "http://bad.example.com", "http://a.b/?u=http://bad.example"} {
+		for _, longURL := range []string{"http://notbad.example", "http://bad.example.com",
+			"http://a.b/?u=http://bad.example"} {
 			_, err := f.create(t, longURL, "", 0)
 			testkit.Must(t, err)
 		}

@@ -76,7 +76,8 @@ func TestInvalidLongURLs(t *testing.T) {
 			"https://a.b/\u00a0", "https://a.b/\u2028",
 		},
 		"control characters": {
-			"https://a.b/\n", "https://a.b/\x00", "https://a.b/\x7f", "https://a.b/\u0085", "https://a.b/\u009b", "\thttps://a.b",
+			"https://a.b/\n", "https://a.b/\x00", "https://a.b/\x7f", "https://a.b/\u0085", "https://a.b/\u009b",
+			"\thttps://a.b",
 		},
 		"broken UTF-8": {"https://a.b/\xff", "https://a.b/\xed\xa0\x80", "https://a.b/\ufffd"},
 		"broken escapes": {
@@ -95,7 +96,8 @@ func TestInvalidLongURLs(t *testing.T) {
 			"http://\u202eä.b", "http://ä_b.c", "http://-ä.b", "http://ä..b", "http://ä\u200d.b",
 		},
 		"hosts whose ASCII form is too long": {"http://" + strings.Repeat("ä", 60) + ".b"},
-		"numbers that are not four decimal octets": {"http://2130706433/", "http://127.1", "http://0x7f.0.0.1", "http://0177.0.0.1",
+		"numbers that are not four decimal octets": {"http://2130706433/", "http://127.1", "http://0x7f.0.0.1",
+			"http://0177.0.0.1",
 			"http://1.2.3.4.5", "http://256.1.1.1", "http://a.1", "http://１.２.３", "http://0x"},
 		"malformed IPv6 addresses": {
 			"http://[::1", "http://::1/", "http://[::g]", "http://[fe80::1%25eth0]/", "http://[::1]x",
@@ -117,7 +119,8 @@ func TestInvalidLongURLs(t *testing.T) {
 }
 
 func FuzzParseTarget(f *testing.F) {
-	for _, s := range []string{"https://example.com/a?b#c", "http://[::1]:80/", "http://bücher.example", "http://a.b:0/%zz",
+	for _, s := range []string{"https://example.com/a?b#c", "http://[::1]:80/", "http://bücher.example",
+		"http://a.b:0/%zz",
 		"http://user@a", "http://１２７.0.0.1:1", "https://a_b.c./", "http://0x7f.1"} {
 		f.Add(s)
 	}

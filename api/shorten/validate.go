@@ -112,7 +112,8 @@ func (v *validation) tags(given []string) []string {
 	case len(tags) > schema.MaxTags:
 		v.reject(FieldTags, "A link must have at most 10 tags.")
 	case invalid >= 0:
-		v.reject(FieldTags, fmt.Sprintf("Each tag must have 1 to 32 characters of a-z, 0-9, _ and -, unlike %.40q.", tags[invalid]))
+		v.reject(FieldTags, fmt.Sprintf("Each tag must have 1 to 32 characters of a-z, 0-9, _ and -, unlike %.40q.",
+			tags[invalid]))
 	case len(slices.Compact(slices.Clone(tags))) < len(tags):
 		v.reject(FieldTags, "Each tag must occur once.")
 	}
@@ -131,7 +132,8 @@ func (v *validation) expiry(at, after time.Time) time.Time {
 	return at
 }
 
-// Expiry returns a time of expiry as it is stored, and what is wrong with one that is not after another time; "" for nothing.
+// Expiry returns a time of expiry as it is stored, and what is wrong with one that is not after another time; "" for
+// nothing.
 func Expiry(at, after time.Time) (stored time.Time, problem string) {
 	at = at.UTC().Truncate(time.Second)
 	if !at.After(after) || at.After(maxExpiry) {

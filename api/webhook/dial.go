@@ -19,7 +19,8 @@ import (
 	"linkstream/schema"
 )
 
-// Networks are blocks of addresses that may be called though they are not public, also by http. They are the flag -api.webhook-allow.
+// Networks are blocks of addresses that may be called though they are not public, also by http. They are the flag
+// -api.webhook-allow.
 type Networks []netip.Prefix
 
 var _ flag.Value = (*Networks)(nil)
@@ -49,10 +50,12 @@ func (n Networks) contain(addr netip.Addr) bool {
 	return slices.ContainsFunc(n, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// special are blocks that are not for the public (IANA's registries of special-purpose addresses), beside those that netip knows.
+// special are blocks that are not for the public (IANA's registries of special-purpose addresses), beside those that
+// netip knows.
 var special = func() (all Networks) {
-	if err := all.Set("0.0.0.0/8,100.64.0.0/10,192.0.0.0/24,192.0.2.0/24,192.88.99.0/24,198.18.0.0/15,198.51.100.0/24,203.0.113.0/24," +
-		"240.0.0.0/4,64:ff9b:1::/48,2001::/23,2001:db8::/32,3fff::/20"); err != nil {
+	if err := all.Set(
+		"0.0.0.0/8,100.64.0.0/10,192.0.0.0/24,192.0.2.0/24,192.88.99.0/24,198.18.0.0/15,198.51.100.0/24,203.0.113.0/24," +
+			"240.0.0.0/4,64:ff9b:1::/48,2001::/23,2001:db8::/32,3fff::/20"); err != nil {
 		panic(err)
 	}
 	return all
@@ -108,7 +111,8 @@ func (d *dialer) check(addr netip.Addr) error {
 	return nil
 }
 
-// control is called with the address of each connection before it is opened, whichever of its answers the resolver has put first.
+// control is called with the address of each connection before it is opened, whichever of its answers the resolver has
+// put first.
 func (d *dialer) control(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -127,8 +131,8 @@ func newTransport(d *dialer) *http.Transport {
 	}
 }
 
-// ownHosts finds the addresses of hosts of the service. Names may get others, so they are looked up every minute. While the resolver does
-// not answer, a name keeps the addresses that it had.
+// ownHosts finds the addresses of hosts of the service. Names may get others, so they are looked up every minute. While
+// the resolver does not answer, a name keeps the addresses that it had.
 type ownHosts struct {
 	hosts []schema.Host
 	mu    sync.Mutex
@@ -169,14 +173,15 @@ func (o *ownHosts) lookUp() {
 	}
 }
 
-// CheckURL returns the rule that the URL of a webhook breaks, "" if none. It does not look up a name, whose addresses are checked when it
-// is called.
+// CheckURL returns the rule that the URL of a webhook breaks, "" if none. It does not look up a name, whose addresses
+// are checked when it is called.
 func (s *Sender) CheckURL(text string) (problem string) {
 	u, err := url.Parse(text)
 	switch {
 	case len(text) > schema.MaxURLLen:
 		return "The URL must have at most 2048 characters."
-	case err != nil || u.Host == "" || u.Fragment != "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+	case err != nil || u.Host == "" || u.Fragment != "" ||
+		strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }):
 		return "The URL is not a valid URL of a receiver."
 	case u.User != nil:
 		return "The URL must not contain a user name or password."
@@ -192,7 +197,8 @@ func (s *Sender) CheckURL(text string) (problem string) {
 		d = s.plain
 	}
 	addr := host.Addr()
-	if addr.IsValid() && d.check(addr) != nil || !addr.IsValid() && (host.IsLocal() && len(d.allow) == 0 || slices.Contains(s.own.hosts, host)) {
+	if addr.IsValid() && d.check(addr) != nil || !addr.IsValid() &&
+		(host.IsLocal() && len(d.allow) == 0 || slices.Contains(s.own.hosts, host)) {
 		return "The URL must lead to a public address that is not one of this service."
 	}
 	return ""

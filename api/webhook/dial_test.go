@@ -16,14 +16,19 @@ import (
 func TestIsPublic(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
-		"93.184.216.34": true, "2606:2800:220:1::1": true, "::ffff:93.184.216.34": true, "64:ff9b::5db8:d822": true, "2002:5db8:d822::1": true,
-		"0.0.0.0": false, "0.1.2.3": false, "10.1.2.3": false, "100.64.0.1": false, "127.0.0.1": false, "169.254.169.254": false, "172.16.0.1": false,
-		"192.0.0.8": false, "192.0.2.1": false, "192.168.1.1": false, "198.18.0.1": false, "203.0.113.1": false, "224.0.0.1": false,
+		"93.184.216.34": true, "2606:2800:220:1::1": true, "::ffff:93.184.216.34": true, "64:ff9b::5db8:d822": true,
+		"2002:5db8:d822::1": true,
+		"0.0.0.0":           false, "0.1.2.3": false, "10.1.2.3": false, "100.64.0.1": false, "127.0.0.1": false,
+		"169.254.169.254": false, "172.16.0.1": false,
+		"192.0.0.8": false, "192.0.2.1": false, "192.168.1.1": false, "198.18.0.1": false, "203.0.113.1": false,
+		"224.0.0.1": false,
 		"240.0.0.1": false, "255.255.255.255": false,
-		"::": false, "::1": false, "::7f00:1": false, "fc00::1": false, "fe80::1%eth0": false, "fec0::1": false, "ff02::1": false,
+		"::": false, "::1": false, "::7f00:1": false, "fc00::1": false, "fe80::1%eth0": false, "fec0::1": false,
+		"ff02::1":     false,
 		"2001:db8::1": false, "2001:0:5db8:d822::1": false, "100::1": false, "3fff::1": false, "5f00::1": false,
-		"::ffff:127.0.0.1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "64:ff9b:1::5db8:d822": false, "64:ff9b::a9fe:a9fe": false,
-		"2002:a00:1::1": false, "2002:7f00:1::1": false,
+		"::ffff:127.0.0.1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "64:ff9b:1::5db8:d822": false,
+		"64:ff9b::a9fe:a9fe": false,
+		"2002:a00:1::1":      false, "2002:7f00:1::1": false,
 	} {
 		testkit.Equal(t, text, webhook.IsPublic(netip.MustParseAddr(text)), want)
 	}
@@ -33,7 +38,8 @@ func newSender(t *testing.T, store schema.WebhookStore, allow string, own ...sch
 	t.Helper()
 	cfg := webhook.Config{Own: own}
 	testkit.Must(t, cfg.Allow.Set(allow))
-	return webhook.New(cfg, store, func(link schema.Link) any { return map[string]any{"hash": link.Hash} }, metrics.NewSet(), slog.New(slog.DiscardHandler))
+	return webhook.New(cfg, store, func(link schema.Link) any { return map[string]any{"hash": link.Hash} },
+		metrics.NewSet(), slog.New(slog.DiscardHandler))
 }
 
 func TestSenderConnectsOnlyWhereItMay(t *testing.T) {
@@ -43,7 +49,8 @@ func TestSenderConnectsOnlyWhereItMay(t *testing.T) {
 		addr          string
 		secure, plain bool
 	}{
-		{"93.184.216.34", true, false}, {"198.41.0.4", false, false}, {"::ffff:198.41.0.4", false, false}, {"2002:c629:4::1", false, false},
+		{"93.184.216.34", true, false}, {"198.41.0.4", false, false}, {"::ffff:198.41.0.4", false, false},
+		{"2002:c629:4::1", false, false},
 		{"10.1.2.3", true, true}, {"::ffff:10.1.2.3", true, true}, {"64:ff9b::a01:203", true, true}, {"fd00::1", true, true},
 		{"10.2.0.1", false, false}, {"127.0.0.1", false, false}, {"fe80::1", false, false},
 	} {
@@ -60,11 +67,15 @@ func TestCheckURL(t *testing.T) {
 		url          string
 		closed, open bool
 	}{
-		{"https://example.com/hook?x=1", true, true}, {"https://example.com:8443", true, true}, {"http://example.com/", false, true},
+		{"https://example.com/hook?x=1", true, true}, {"https://example.com:8443", true, true},
+		{"http://example.com/", false, true},
 		{"http://10.0.0.1:8080/", false, true}, {"https://10.0.0.1/", false, true}, {"http://93.184.216.34/", false, false},
-		{"https://sho.rt/", false, false}, {"https://SHO.rt./", false, false}, {"https://127.0.0.1/", false, false}, {"https://0x7f.1/", false, false},
-		{"https://a:b@example.com/", false, false}, {"ftp://example.com/", false, false}, {"https:///x", false, false}, {"//example.com", false, false},
-		{"https://example.com/#x", false, false}, {"https://exa mple.com/", false, false}, {"https://example.com/\n", false, false},
+		{"https://sho.rt/", false, false}, {"https://SHO.rt./", false, false}, {"https://127.0.0.1/", false, false},
+		{"https://0x7f.1/", false, false},
+		{"https://a:b@example.com/", false, false}, {"ftp://example.com/", false, false}, {"https:///x", false, false},
+		{"//example.com", false, false},
+		{"https://example.com/#x", false, false}, {"https://exa mple.com/", false, false},
+		{"https://example.com/\n", false, false},
 		{"https://example.com/" + strings.Repeat("x", 2048), false, false}, {"", false, false},
 	} {
 		testkit.Equal(t, "closed: "+c.url, closed.CheckURL(c.url) == "", c.closed)

@@ -25,7 +25,6 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
-	"linkstream/schema/turns"
 )
 
 const (
@@ -46,7 +45,8 @@ const (
 )
 
 // retries are the pauses after the first, second, … failed attempt; the last one repeats.
-var retries = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
+var retries = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute,
+	30 * time.Minute, time.Hour,
 	2 * time.Hour, 4 * time.Hour, 8 * time.Hour}
 
 // SecretOverlap is how long a former secret signs beside its successor.
@@ -72,18 +72,24 @@ type Sender struct {
 	plain, secure *dialer
 	own           *ownHosts
 	http, https   *http.Transport
-	sending       *turns.Bound // webhooks that are sent to
+	slots         chan struct{}
 	pauses        []time.Duration
 	log           *slog.Logger
+
+	mu      sync.Mutex
+	sending map[int64]int // webhooks that are sent to, by account
 
 	delivered, failed, switchedOff *metrics.Counter
 }
 
 // New returns a sender. link returns a link as the API shows it. It sends nothing until Run is called.
-func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set, log *slog.Logger) *Sender {
+func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set,
+	log *slog.Logger) *Sender {
 	own := &ownHosts{hosts: cfg.Own, named: map[schema.Host][]netip.Addr{}}
-	s := &Sender{store: store, link: link, own: own, sending: turns.NewBound(maxSending, schema.MaxWebhooks), pauses: retries, log: log,
-		plain: &dialer{allow: cfg.Allow, own: own.contain}, secure: &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
+	s := &Sender{store: store, link: link, own: own, slots: make(chan struct{}, maxSending), pauses: retries, log: log,
+		sending: map[int64]int{},
+		plain:   &dialer{allow: cfg.Allow, own: own.contain},
+		secure:  &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
 	s.http, s.https = newTransport(s.plain), newTransport(s.secure)
 	counter := func(name, help string) *metrics.Counter {
 		name = "linkstream_api_webhook_" + name + "_total"
@@ -96,8 +102,8 @@ func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set 
 	return s
 }
 
-// Run sends until ctx is done. Attempts that are then under way may take drainTimeout. Those that take longer are abandoned: the next
-// process repeats them.
+// Run sends until ctx is done. Attempts that are then under way may take drainTimeout. Those that take longer are
+// abandoned: the next process repeats them.
 func (s *Sender) Run(ctx context.Context) {
 	attempts, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
@@ -110,22 +116,20 @@ func (s *Sender) Run(ctx context.Context) {
 	}()
 	failing, idle := false, idleEvery
 	for ctx.Err() == nil {
-		free := maxSending - s.sending.Total() // only this goroutine takes any
-		holder := rand.Text()                  // another one each time: if a lease has ended, this process may claim the webhook again
+		free := maxSending - len(s.slots) // only this goroutine fills slots
+		// another one each time: if a lease has ended, this process may claim the webhook again
+		holder := rand.Text()
 		hooks, err := s.claim(ctx, holder, free)
 		if err != nil && !failing && ctx.Err() == nil && !errors.Is(err, schema.ErrMoved) {
 			s.log.Warn("cannot look for webhooks, retrying", "error", err)
 		}
 		failing = err != nil
 		for _, hook := range hooks {
-			// Otherwise an account could take all by replacing webhooks whose receivers hang. A webhook that is left out
-			// waits until its lease ends.
-			account := turns.Account(hook.AccountID)
-			if s.sending.Take(account, 1) != nil {
+			if !s.enter(hook.AccountID) {
 				continue
 			}
 			sending.Go(func() {
-				defer s.sending.Leave(account, 1)
+				defer s.leave(hook.AccountID)
 				s.send(ctx, attempts, hook, holder)
 			})
 		}
@@ -138,6 +142,29 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
+// enter takes a slot for a webhook of an account, unless the account has as many slots as it may have webhooks.
+// Otherwise an account could take all slots by replacing webhooks whose receivers hang. A webhook without a slot waits
+// until its lease ends.
+func (s *Sender) enter(account int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sending[account] >= schema.MaxWebhooks {
+		return false
+	}
+	s.sending[account]++
+	s.slots <- struct{}{} // the caller has claimed no more webhooks than are free
+	return true
+}
+
+func (s *Sender) leave(account int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	<-s.slots
+	if s.sending[account]--; s.sending[account] == 0 {
+		delete(s.sending, account)
+	}
+}
+
 func (s *Sender) claim(ctx context.Context, holder string, limit int) ([]schema.Webhook, error) {
 	if limit == 0 {
 		return nil, nil
@@ -147,8 +174,8 @@ func (s *Sender) claim(ctx context.Context, holder string, limit int) ([]schema.
 	return s.store.ClaimWebhooks(ctx, holder, lease, limit)
 }
 
-// send sends the deliveries of a webhook whose lease holder has. It stops when no delivery waits, when one fails, or when it is the turn of
-// other webhooks.
+// send sends the deliveries of a webhook whose lease holder has. It stops when no delivery waits, when one fails, or
+// when it is the turn of other webhooks.
 func (s *Sender) send(ctx, attempts context.Context, hook schema.Webhook, holder string) {
 	noting := context.WithoutCancel(ctx)
 	release := true
@@ -189,13 +216,15 @@ func (s *Sender) waiting(ctx context.Context, id int64) ([]schema.Delivery, erro
 	return s.store.WaitingDeliveries(ctx, id, readAhead)
 }
 
-func (s *Sender) note(ctx context.Context, hook schema.Webhook, holder string, d schema.Delivery, note schema.DeliveryNote) (bool, error) {
+func (s *Sender) note(ctx context.Context, hook schema.Webhook, holder string, d schema.Delivery,
+	note schema.DeliveryNote) (bool, error) {
 	switch {
 	case note.Delivered:
 		s.delivered.Inc()
 	case note.Off != "":
 		s.switchedOff.Inc()
-		s.log.Warn("webhook switched off", "webhook", hook.ID, "account", hook.AccountID, "reason", note.Off, "error", note.Error)
+		s.log.Warn("webhook switched off", "webhook", hook.ID, "account", hook.AccountID, "reason", note.Off,
+			"error", note.Error)
 		fallthrough
 	default:
 		s.failed.Inc()
@@ -330,7 +359,8 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return min(max(pause, 0), maxRetryAfter)
 }
 
-// explain returns why an attempt has failed, in words for the owner of the webhook. They name no address that only this service sees.
+// explain returns why an attempt has failed, in words for the owner of the webhook. They name no address that only this
+// service sees.
 func explain(err error) string {
 	for _, known := range []error{errNotPublic, errOwn, errPlain} {
 		if errors.Is(err, known) {

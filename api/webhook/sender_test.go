@@ -41,8 +41,8 @@ type receiver struct {
 	calls  int
 }
 
-// handler answers by answer, after it has checked the signature with the secret. It remembers a message before it answers, as a receiver
-// does whose answer is lost.
+// handler answers by answer, after it has checked the signature with the secret. It remembers a message before it
+// answers, as a receiver does whose answer is lost.
 func (r *receiver) handler(t *testing.T, secret string, answer func(call int, w http.ResponseWriter)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
@@ -89,12 +89,14 @@ func (r *receiver) got() []string {
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // listen adds a receiver and a webhook of the account that leads to it.
-func listen(t *testing.T, store *sqlite.Store, owner schema.Account, answer func(int, http.ResponseWriter)) (*receiver, schema.Webhook) {
+func listen(t *testing.T, store *sqlite.Store, owner schema.Account, answer func(int, http.ResponseWriter)) (*receiver,
+	schema.Webhook) {
 	t.Helper()
 	r := &receiver{seen: map[string]string{}}
 	server := httptest.NewServer(r.handler(t, secret, answer))
 	t.Cleanup(server.Close)
-	hook := schema.Webhook{AccountID: owner.ID, URL: server.URL + "/hook", Events: []string{schema.EventLinkCreated}, Active: true, Secret: secret,
+	hook := schema.Webhook{AccountID: owner.ID, URL: server.URL + "/hook", Events: []string{schema.EventLinkCreated},
+		Active: true, Secret: secret,
 		CreatedAt: time.Now(), UpdatedAt: time.Now()}
 	testkit.Must(t, store.CreateWebhook(t.Context(), &hook))
 	return r, hook
@@ -103,7 +105,8 @@ func listen(t *testing.T, store *sqlite.Store, owner schema.Account, answer func
 func addLinks(t *testing.T, store *sqlite.Store, owner schema.Account, first, n int) (hashes []string) {
 	t.Helper()
 	for i := range n {
-		link := schema.Link{AccountID: owner.ID, Hash: fmt.Sprintf("l%d", first+i), URL: "https://example.org/", Active: true, CreatedAt: time.Now()}
+		link := schema.Link{AccountID: owner.ID, Hash: fmt.Sprintf("l%d", first+i), URL: "https://example.org/", Active: true,
+			CreatedAt: time.Now()}
 		testkit.Must(t, store.CreateLink(t.Context(), &link))
 		hashes = append(hashes, link.Hash)
 	}
@@ -190,7 +193,8 @@ type hastyStore struct {
 	noted func(held bool)
 }
 
-func (h *hastyStore) ClaimWebhooks(ctx context.Context, holder string, lease time.Duration, limit int) ([]schema.Webhook, error) {
+func (h *hastyStore) ClaimWebhooks(ctx context.Context, holder string, lease time.Duration,
+	limit int) ([]schema.Webhook, error) {
 	if !h.given {
 		lease = time.Millisecond
 	}
@@ -207,8 +211,9 @@ func (h *hastyStore) NoteDelivery(
 	return held, err
 }
 
-// TestSenderLosesItsLease lets a lease end while the receiver takes its time, and the same process claim the webhook again. The first
-// attempt ends while the second claim has the webhook: what it did counts for nothing, and it sends nothing more.
+// TestSenderLosesItsLease lets a lease end while the receiver takes its time, and the same process claim the webhook
+// again. The first attempt ends while the second claim has the webhook: what it did counts for nothing, and it sends
+// nothing more.
 func TestSenderLosesItsLease(t *testing.T) {
 	t.Parallel()
 	store, owner := open(t)
@@ -241,7 +246,8 @@ func TestSenderLosesItsLease(t *testing.T) {
 	testkit.Equal(t, "outcomes that were stored", outcomes, []bool{true, false, true, true, true, true, true})
 }
 
-// TestSenderBoundsAccounts replaces webhooks whose receivers hang: the attempts of an account are no more than its webhooks.
+// TestSenderBoundsAccounts replaces webhooks whose receivers hang: the attempts of an account are no more than its
+// webhooks.
 func TestSenderBoundsAccounts(t *testing.T) {
 	t.Parallel()
 	store, owner := open(t)
@@ -322,21 +328,29 @@ func TestAttempt(t *testing.T) {
 		{"accepted", here, nil, status(204), true, "", "", 0},
 		{"refused", here, nil, status(500), false, "", "The receiver answered 500.", 5 * time.Second},
 		{"asks for time", here, nil, status(503, "Retry-After", "3600"), false, "", "The receiver answered 503.", time.Hour},
-		{"asks for years", here, nil, status(429, "Retry-After", "999999999"), false, "", "The receiver answered 429.", 24 * time.Hour},
+		{"asks for years", here, nil, status(429, "Retry-After", "999999999"), false, "", "The receiver answered 429.",
+			24 * time.Hour},
 		{"gone", here, nil, status(410), false, schema.OffGone, "The receiver answered 410.", 5 * time.Second},
-		{"redirects", here, nil, status(307, "Location", target.URL), false, "", "The receiver answered 307.", 5 * time.Second},
-		{"fails for less than three days", here, failing(webhook.GiveUp - time.Hour), status(500), false, "", "The receiver answered 500.", 5 * time.Second},
-		{"fails for more than three days", here, failing(webhook.GiveUp + time.Hour), status(500), false, schema.OffFailing, "The receiver answered 500.", 5 * time.Second},
+		{"redirects", here, nil, status(307, "Location", target.URL), false, "", "The receiver answered 307.",
+			5 * time.Second},
+		{"fails for less than three days", here, failing(webhook.GiveUp - time.Hour), status(500), false, "",
+			"The receiver answered 500.", 5 * time.Second},
+		{"fails for more than three days", here, failing(webhook.GiveUp + time.Hour), status(500), false, schema.OffFailing,
+			"The receiver answered 500.", 5 * time.Second},
 		{"accepts after three days", here, failing(webhook.GiveUp + time.Hour), status(200), true, "", "", 0},
-		{"hangs", here, nil, func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }, false, "", "The receiver did not answer in time.", 5 * time.Second},
+		{"hangs", here, nil, func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }, false, "",
+			"The receiver did not answer in time.", 5 * time.Second},
 		{"answers without end", here, nil, func(w http.ResponseWriter, req *http.Request) {
 			for req.Context().Err() == nil {
 				_, _ = w.Write(make([]byte, 1<<10))
 			}
 		}, true, "", "", 0},
-		{"dies", here, nil, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, false, "", "The receiver could not be reached.", 5 * time.Second},
-		{"is on this machine, by http", "", nil, status(200), false, "", "Http is for receivers in networks that the operator allows.", 5 * time.Second},
-		{"is on this machine, by https", "", func(h *schema.Webhook) { h.URL = "https" + strings.TrimPrefix(h.URL, "http") }, status(200), false, "",
+		{"dies", here, nil, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, false, "",
+			"The receiver could not be reached.", 5 * time.Second},
+		{"is on this machine, by http", "", nil, status(200), false, "",
+			"Http is for receivers in networks that the operator allows.", 5 * time.Second},
+		{"is on this machine, by https", "", func(h *schema.Webhook) { h.URL = "https" + strings.TrimPrefix(h.URL, "http") },
+			status(200), false, "",
 			"The address of the receiver is not public.", 5 * time.Second},
 		{"has a name that leads to this machine", "", func(h *schema.Webhook) {
 			h.URL = "https" + strings.Replace(strings.TrimPrefix(h.URL, "http"), "127.0.0.1", "localhost", 1)
@@ -397,7 +411,8 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
-		"": 0, "0": 0, "90": 90 * time.Second, "-5": 0, "soon": 0, "99999999999": 0, "Wed, 25 Nov 2026 12:10:00 GMT": 10 * time.Minute,
+		"": 0, "0": 0, "90": 90 * time.Second, "-5": 0, "soon": 0, "99999999999": 0,
+		"Wed, 25 Nov 2026 12:10:00 GMT": 10 * time.Minute,
 		"Wed, 25 Nov 2026 11:10:00 GMT": 0, "Fri, 25 Nov 2050 11:10:00 GMT": 24 * time.Hour,
 	} {
 		testkit.Equal(t, value, webhook.RetryAfter(http.Header{"Retry-After": {value}}, now), want)
@@ -416,8 +431,9 @@ func TestClicksOfAMessage(t *testing.T) {
 	now := time.UnixMilli(time.Now().UnixMilli()).UTC()
 	batch := schema.ClickBatch{Next: 2, Offset: []int64{0, 1}, Lane: []schema.Lane{{}, {}}, Seq: []uint64{1, 2},
 		LinkID: []int64{link.ID, link.ID}, AccountID: []int64{owner.ID, owner.ID}, ClickedAt: []time.Time{now, now},
-		Device: []schema.Device{schema.Desktop, schema.Bot}, Browser: []string{"Firefox", ""}, Referrer: []string{"", "a.example"},
-		Country: []string{"DE", ""}, OS: []string{"Linux", ""}, Language: []string{"de", ""}, Route: []string{"", "red"}}
+		Device: []schema.Device{schema.Desktop, schema.Bot}, Browser: []string{"Firefox", ""},
+		Referrer: []string{"", "a.example"},
+		Country:  []string{"DE", ""}, OS: []string{"Linux", ""}, Language: []string{"de", ""}, Route: []string{"", "red"}}
 	testkit.Must(t, store.HearClicks(t.Context(), &batch))
 	run(t, store)
 	testkit.Eventually(t, "a message", func() bool { return len(r.got()) == 1 })
@@ -430,7 +446,8 @@ func TestClicksOfAMessage(t *testing.T) {
 	}
 	at := now.Format("2006-01-02T15:04:05.000+00:00")
 	want := []map[string]any{
-		{"hash": "l1", "domain_id": nil, "clicked_at": at, "device": "desktop", "browser": "Firefox", "os": "Linux", "language": "de",
+		{"hash": "l1", "domain_id": nil, "clicked_at": at, "device": "desktop", "browser": "Firefox", "os": "Linux",
+			"language": "de",
 			"referrer": "", "country": "DE", "bot": false, "route": ""},
 		{"hash": "l1", "domain_id": nil, "clicked_at": at, "device": "bot", "browser": "", "os": "", "language": "",
 			"referrer": "a.example", "country": "", "bot": true, "route": "red"},

@@ -37,8 +37,8 @@ type Starter struct {
 // Roles returns the bare servers that run in processes of their own.
 func Roles() []proc.Role { return []proc.Role{{Name: bareRole, Run: serveBare}} }
 
-// serveBare answers every request with the status and the headers of an edge's redirect, and does nothing else. With the
-// files of a certificate and its key as arguments, it serves HTTPS by crypto/tls.
+// serveBare answers every request with the status and the headers of an edge's redirect, and does nothing else. With
+// the files of a certificate and its key as arguments, it serves HTTPS by crypto/tls.
 func serveBare(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	listener, err := service.Listen("127.0.0.1:0")
 	if err != nil {
@@ -54,11 +54,12 @@ func serveBare(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	location, cacheControl := []byte("Location"), []byte("Cache-Control")
 	target, noStore := []byte(workload.BareURL), []byte("private, no-store")
-	server := &fasthttp.Server{NoDefaultServerHeader: true, NoDefaultContentType: true, Handler: func(http *fasthttp.RequestCtx) {
-		http.SetStatusCode(fasthttp.StatusFound)
-		http.Response.Header.SetCanonical(location, target)
-		http.Response.Header.SetCanonical(cacheControl, noStore)
-	}}
+	server := &fasthttp.Server{NoDefaultServerHeader: true, NoDefaultContentType: true,
+		Handler: func(http *fasthttp.RequestCtx) {
+			http.SetStatusCode(fasthttp.StatusFound)
+			http.Response.Header.SetCanonical(location, target)
+			http.Response.Header.SetCanonical(cacheControl, noStore)
+		}}
 	return service.Serve(ctx, server, listener, stopGrace)
 }
 
@@ -77,7 +78,8 @@ func bare(addr string) func(*workload.Visits) Source {
 }
 
 // redirects returns a server under the starter's load.
-func (s *Starter) redirects(name, addr string, sources func(*workload.Visits) Source, processes ...proc.Process) *Contender {
+func (s *Starter) redirects(name, addr string, sources func(*workload.Visits) Source,
+	processes ...proc.Process) *Contender {
 	c := s.Load.Server(name, addr, sources(s.Visits), processes...)
 	c.Sources = sources
 	return c
@@ -90,7 +92,8 @@ func (s *Starter) Again(c *Contender, kind string) *Contender {
 	return again
 }
 
-func (s *Starter) startBare(ctx context.Context, cpu int, name string, cert *system.Certificate) (*proc.Child, string, error) {
+func (s *Starter) startBare(ctx context.Context, cpu int, name string, cert *system.Certificate) (*proc.Child,
+	string, error) {
 	args := []string{bareRole}
 	if cert != nil {
 		name, args = name+", TLS", append(args, cert.Cert, cert.Key)

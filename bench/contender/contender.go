@@ -100,8 +100,8 @@ type Outcome struct {
 	Settled time.Duration // from the end of the load until all work was done
 }
 
-// CPU returns the CPU time by which contenders are compared, in microseconds per operation. It is 0 if the processes are
-// unknown.
+// CPU returns the CPU time by which contenders are compared, in microseconds per operation. It is 0 if the processes
+// are unknown.
 func (o Outcome) CPU() float64 {
 	if len(o.Costs) == 0 {
 		return 0

@@ -42,7 +42,8 @@ func (s *Starter) SecureEdge(ctx context.Context, cert system.Certificate) (*Con
 	if err != nil {
 		return nil, nil, err
 	}
-	edge, recorded, err := s.startEdge(ctx, SpoolingName+", TLS", noBroker.Topics("spooling"), "linkstream_edge_clicks_recorded_total",
+	edge, recorded, err := s.startEdge(ctx, SpoolingName+", TLS", noBroker.Topics("spooling"),
+		"linkstream_edge_clicks_recorded_total",
 		cert.Flags(addrs[0])...)
 	if err != nil {
 		return nil, nil, err
@@ -86,7 +87,8 @@ type edge struct {
 }
 
 // startEdgeOn starts an edge and waits until it answers. Without a broker an edge answers, but it is never ready.
-func (s *Starter) startEdgeOn(ctx context.Context, cpu int, name string, topics stream.Config, flags ...string) (e edge, err error) {
+func (s *Starter) startEdgeOn(ctx context.Context, cpu int, name string, topics stream.Config, flags ...string) (e edge,
+	err error) {
 	addrs, err := system.FreeAddrs(2)
 	if err != nil {
 		return e, err
@@ -96,8 +98,10 @@ func (s *Starter) startEdgeOn(ctx context.Context, cpu int, name string, topics 
 		return e, err
 	}
 	e.addr, e.ops = addrs[0], "http://"+addrs[1]
-	args = slices.Concat(args, flags, system.TopicFlags(topics), []string{"-spool.dir", s.Group.Path(name), "-spool.max-bytes",
-		fmt.Sprint(16 << 30), "-edge.listen", e.addr, "-ops.listen", addrs[1], "-edge.url", "http://" + e.addr, "-log.level", "error"})
+	args = slices.Concat(args, flags, system.TopicFlags(topics),
+		[]string{"-spool.dir", s.Group.Path(name), "-spool.max-bytes",
+			fmt.Sprint(16 << 30), "-edge.listen", e.addr, "-ops.listen", addrs[1], "-edge.url", "http://" + e.addr,
+			"-log.level", "error"})
 	if e.Child, err = s.Group.Start(cpu, name, nil, program, args...); err != nil {
 		return e, err
 	}

@@ -7,8 +7,8 @@ import (
 	"linkstream/schema/stream"
 )
 
-// gate keeps the workers of a consumer group from counting until the group has divided all partitions among all of them.
-// Each worker that joins restarts the others, which is not part of the cost of counting.
+// gate keeps the workers of a consumer group from counting until the group has divided all partitions among all of
+// them. Each worker that joins restarts the others, which is not part of the cost of counting.
 type gate struct {
 	partitions int
 	open       chan struct{}

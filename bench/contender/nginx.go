@@ -19,14 +19,16 @@ daemon off; master_process off; pid %[1]s/nginx.pid; error_log %[1]s/nginx.log;
 events { worker_connections 8192; }
 http {
 	access_log off; keepalive_requests 1000000000; server_tokens off;
-	client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
+	client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s;
+	uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
 	%[4]s
 	server { listen %[2]s; add_header Cache-Control "private, no-store" always; location / { return 302 %[3]s; } }
 }
 `
 
 // nginxTLS has one key of session tickets for all workers, like a single nginx.
-const nginxTLS = `ssl_certificate %[1]s; ssl_certificate_key %[2]s; ssl_protocols TLSv1.3; ssl_ecdh_curve X25519; ssl_session_ticket_key %[3]s;`
+const nginxTLS = `ssl_certificate %[1]s; ssl_certificate_key %[2]s; ssl_protocols TLSv1.3; ssl_ecdh_curve X25519;
+	ssl_session_ticket_key %[3]s;`
 
 // Nginx starts an nginx that redirects every request, with the given number of worker processes. With a certificate it
 // serves HTTPS. It returns nil if nginx is not installed.
@@ -47,7 +49,8 @@ func (s *Starter) Nginx(ctx context.Context, workers int, cert *system.Certifica
 	kind, secure := "nginx", ""
 	if cert != nil {
 		tickets := s.Group.Path("nginx.tickets")
-		if err := os.WriteFile(tickets, []byte(rand.Text() + rand.Text() + rand.Text() + rand.Text())[:80], 0o600); err != nil {
+		key := []byte(rand.Text() + rand.Text() + rand.Text() + rand.Text())[:80]
+		if err := os.WriteFile(tickets, key, 0o600); err != nil {
 			return nil, err
 		}
 		kind, secure, listen = "nginx-tls", fmt.Sprintf(nginxTLS, cert.Cert, cert.Key, tickets), listen+" ssl"
@@ -58,15 +61,16 @@ func (s *Starter) Nginx(ctx context.Context, workers int, cert *system.Certifica
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
 		}
-		config := dir + "/nginx.conf"
-		if err := os.WriteFile(config, fmt.Appendf(nil, nginxConfig, dir, listen, workload.BareURL, secure), 0o600); err != nil {
+		path := dir + "/nginx.conf"
+		config := fmt.Appendf(nil, nginxConfig, dir, listen, workload.BareURL, secure)
+		if err := os.WriteFile(path, config, 0o600); err != nil {
 			return nil, err
 		}
 		worker := name
 		if workers > 1 {
 			worker = fmt.Sprintf("nginx, worker %d of %d", i+1, workers)
 		}
-		child, err := s.Group.Start(proc.AnyCPU, kind+" "+worker, nil, program, "-c", config, "-e", dir+"/nginx.log")
+		child, err := s.Group.Start(proc.AnyCPU, kind+" "+worker, nil, program, "-c", path, "-e", dir+"/nginx.log")
 		if err != nil {
 			return nil, err
 		}

@@ -31,8 +31,10 @@ func (s *Starter) Edges(ctx context.Context, count int) (*Nodes, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.nodes = append(n.nodes, s.Load.Server(name, e.addr, s.Visits.Uncounted(e.addr), proc.Process{Name: name, Usage: e.Usage}))
-		n.Counters = append(n.Counters, &system.Counter{Name: name, Base: e.ops, Metric: "linkstream_edge_clicks_recorded_total"})
+		n.nodes = append(n.nodes, s.Load.Server(name, e.addr, s.Visits.Uncounted(e.addr),
+			proc.Process{Name: name, Usage: e.Usage}))
+		n.Counters = append(n.Counters, &system.Counter{Name: name, Base: e.ops,
+			Metric: "linkstream_edge_clicks_recorded_total"})
 	}
 	return n.named(numbered(count, "edge")), nil
 }
@@ -46,7 +48,8 @@ func (s *Starter) BareServers(ctx context.Context, count int) (*Nodes, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.nodes = append(n.nodes, s.Load.Server(name, addr, s.Visits.Bare(addr), proc.Process{Name: name, Usage: child.Usage}))
+		n.nodes = append(n.nodes, s.Load.Server(name, addr, s.Visits.Bare(addr),
+			proc.Process{Name: name, Usage: child.Usage}))
 	}
 	return n.named(numbered(count, "bare server")), nil
 }
@@ -77,7 +80,8 @@ func numbered(n int, noun string) string {
 }
 
 // load loads all nodes at the same time.
-func (n *Nodes) load(ctx context.Context, one func(context.Context, *Contender) (load.Result, error)) (load.Result, error) {
+func (n *Nodes) load(ctx context.Context,
+	one func(context.Context, *Contender) (load.Result, error)) (load.Result, error) {
 	results := make([]load.Result, len(n.nodes))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, node := range n.nodes {

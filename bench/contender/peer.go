@@ -16,8 +16,8 @@ type Peer struct{ Name, URL string }
 // Secure reports whether the peer serves HTTPS.
 func (p Peer) Secure() bool { u, _ := url.Parse(p.URL); return u != nil && u.Scheme == "https" }
 
-// Peer returns a running program under the starter's load. Its CPU time is that of the processes that listen on its port,
-// if they are on this machine and may be read.
+// Peer returns a running program under the starter's load. Its CPU time is that of the processes that listen on its
+// port, if they are on this machine and may be read.
 func (s *Starter) Peer(p Peer) (*Contender, error) {
 	u, err := url.Parse(p.URL)
 	if err != nil {
@@ -29,7 +29,10 @@ func (s *Starter) Peer(p Peer) (*Contender, error) {
 	} else {
 		s.Progress("%s: without CPU time: %v", p.Name, err)
 	}
-	return s.redirects(p.Name, u.Host, func(v *workload.Visits) Source { return v.To(u.Host, u.RequestURI(), checkRedirect) },
+	return s.redirects(p.Name, u.Host, func(v *workload.Visits) Source {
+		return v.To(u.Host, u.RequestURI(),
+			checkRedirect)
+	},
 		processes...), nil
 }
 

@@ -121,8 +121,9 @@ func (c *Counting) work(ctx context.Context, _ time.Duration) (load.Result, erro
 	return load.Result{Answers: c.clicks, Elapsed: store.end.Sub(store.began)}, nil
 }
 
-// timedStore measures the time from the first read of a position until the last click is stored. All records of the topic
-// are clicks, so the number of stored clicks follows from the positions, even if an insert succeeds with an error.
+// timedStore measures the time from the first read of a position until the last click is stored. All records of the
+// topic are clicks, so the number of stored clicks follows from the positions, even if an insert succeeds with an
+// error.
 type timedStore struct {
 	schema.ClickStore
 	clicks   int64  // in the topic

@@ -66,7 +66,8 @@ func (f Flood) Run(ctx context.Context) Harm {
 			if f.Spread {
 				from = net.IPv4(127, 1, byte(i/250), byte(1+i%250))
 			}
-			a := &attacker{flood: f, from: from, turn: turn, next: time.Now().Add(turn * time.Duration(i) / time.Duration(f.Conns)),
+			a := &attacker{flood: f, from: from, turn: turn,
+				next:        time.Now().Add(turn * time.Duration(i) / time.Duration(f.Conns)),
 				connections: &connections, answers: &answers}
 			for ctx.Err() == nil {
 				a.connect(ctx)
@@ -135,7 +136,8 @@ func (a *attacker) exchange(ctx context.Context, conn net.Conn) error {
 	}
 	for missing := a.flood.Pipeline; missing > 0; {
 		n, err := conn.Read(a.in)
-		got := bytes.Count(a.in[:n], []byte("HTTP/1.1 ")) // an answer that is split there is missed, which costs a timeout at worst
+		// an answer that is split there is missed, which costs a timeout at worst
+		got := bytes.Count(a.in[:n], []byte("HTTP/1.1 "))
 		missing -= got
 		a.answers.Add(int64(got))
 		if err != nil {

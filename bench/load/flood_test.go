@@ -34,7 +34,8 @@ func TestFlood(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusTeapot)
 		}, load.Flood{Conns: 3, Pipeline: 4, Request: request}, func() bool { return requests.Load() >= 100 })
-		if n := requests.Load(); harm.Answers > n || harm.Answers < n-12 || harm.Connections < 1 || harm.Connections > 3 || others.Load() > 0 {
+		if n := requests.Load(); harm.Answers > n || harm.Answers < n-12 || harm.Connections < 1 || harm.Connections > 3 ||
+			others.Load() > 0 {
 			t.Errorf("%+v of %d requests, %d from elsewhere", harm, n, others.Load())
 		}
 	})
@@ -60,7 +61,8 @@ func TestFlood(t *testing.T) {
 	t.Run("sends byte by byte", func(t *testing.T) {
 		var requests atomic.Int64
 		harm := run(t, func(http.ResponseWriter, *http.Request) { requests.Add(1) },
-			load.Flood{Conns: 2, Pipeline: 1, ByteGap: time.Millisecond, Request: request}, func() bool { return requests.Load() >= 2 })
+			load.Flood{Conns: 2, Pipeline: 1, ByteGap: time.Millisecond, Request: request},
+			func() bool { return requests.Load() >= 2 })
 		if harm.Connections > 2 {
 			t.Errorf("%+v", harm)
 		}

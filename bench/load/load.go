@@ -60,11 +60,11 @@ func Closed(ctx context.Context, t Target, window time.Duration) (Result, error)
 	return generate(ctx, t, pace{window: window, grace: grace})
 }
 
-// Open sends rate requests per second for the duration of window, evenly spaced, whether or not earlier ones are answered.
-// The latency of a request counts from the time at which it was due: a request that waits for a free connection, because
-// the server is slow with others, is as late as its client would see it. (A load that waits before it sends leaves such
-// requests out, which Gil Tene calls coordinated omission.) Open drops requests that are unsent 10 seconds after they
-// were due, and counts them.
+// Open sends rate requests per second for the duration of window, evenly spaced, whether or not earlier ones are
+// answered. The latency of a request counts from the time at which it was due: a request that waits for a free
+// connection, because the server is slow with others, is as late as its client would see it. (A load that waits before
+// it sends leaves such requests out, which Gil Tene calls coordinated omission.) Open drops requests that are unsent 10
+// seconds after they were due, and counts them.
 func Open(ctx context.Context, t Target, rate float64, window time.Duration) (Result, error) {
 	if !(rate > 0) {
 		return Result{}, fmt.Errorf("load %s: rate %v is not positive", t.Addr, rate)
@@ -89,7 +89,8 @@ func (p pace) due(n int64) time.Duration {
 	return time.Duration(float64(n) * float64(time.Second) / p.rate)
 }
 
-// NewHistogram returns an empty histogram of nanoseconds, from a microsecond to a minute, with three significant digits.
+// NewHistogram returns an empty histogram of nanoseconds, from a microsecond to a minute, with three significant
+// digits.
 func NewHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(int64(time.Microsecond), int64(time.Minute), 3)
 }

@@ -49,7 +49,8 @@ func (p *pages) Append(dst []byte) []byte {
 }
 
 func (p *pages) Check(a load.Answer) error {
-	if a.Status != http.StatusFound || string(a.Location) != "https://example.com/" || string(a.Body) != fmt.Sprint("/", p.n) {
+	if a.Status != http.StatusFound || string(a.Location) != "https://example.com/" ||
+		string(a.Body) != fmt.Sprint("/", p.n) {
 		return fmt.Errorf("answer to request %d: status %d, location %q, body %q", p.n, a.Status, a.Location, a.Body)
 	}
 	return nil
@@ -322,7 +323,8 @@ func TestOpen(t *testing.T) {
 		// are late by at least a third of it, although each is answered at once when it is sent.
 		result, err := load.OpenWithin(t.Context(), target(stalling(t), 1), 100, stall, grace)
 		testkit.Must(t, err)
-		latency, delay := time.Duration(result.Latency.ValueAtPercentile(50)), time.Duration(result.SendDelay.ValueAtPercentile(50))
+		latency, delay := time.Duration(result.Latency.ValueAtPercentile(50)),
+			time.Duration(result.SendDelay.ValueAtPercentile(50))
 		if latency < stall/3 || delay < stall/3 {
 			t.Errorf("median latency %v, send delay %v", latency, delay)
 		}
@@ -342,7 +344,8 @@ func TestOpen(t *testing.T) {
 func FuzzParseHeader(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 302 Found\r\nLocation: https://example.com/\r\nContent-Length: 0\r\n",
-		"HTTP/1.1 200 OK\r\ncontent-length:12\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n", "HTTP/1.0 200 OK\r\n", "HTTP/1.1 2",
+		"HTTP/1.1 200 OK\r\ncontent-length:12\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n", "HTTP/1.0 200 OK\r\n",
+		"HTTP/1.1 2",
 	} {
 		f.Add([]byte(seed))
 	}

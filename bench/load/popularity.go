@@ -2,8 +2,8 @@ package load
 
 import "math/rand/v2"
 
-// Popularity draws links as visitors choose them: by Zipf's law, so that a few get most of the clicks, and most get few.
-// It belongs to one goroutine.
+// Popularity draws links as visitors choose them: by Zipf's law, so that a few get most of the clicks, and most get
+// few. It belongs to one goroutine.
 type Popularity struct {
 	zipf  *rand.Zipf
 	links uint64

@@ -9,8 +9,8 @@ import (
 // Visitor is the client that a request describes.
 type Visitor struct{ UserAgent, Referrer string }
 
-// Visitors returns n visitors in the shares that public links see: phones before desktops, apps of social networks, some
-// crawlers and programs, and half of them without a referrer. The same seed makes the same visitors.
+// Visitors returns n visitors in the shares that public links see: phones before desktops, apps of social networks,
+// some crawlers and programs, and half of them without a referrer. The same seed makes the same visitors.
 func Visitors(n int, seed uint64) []Visitor {
 	random := rand.New(rand.NewPCG(seed, 0))
 	visitors := make([]Visitor, n)
@@ -54,8 +54,9 @@ func pick[T any](random *rand.Rand, choices []weighted[T]) T {
 // agents make User-Agent headers, with the versions that are about at the same time.
 var agents = []weighted[func(*rand.Rand) string]{
 	{24, func(r *rand.Rand) string {
-		return fmt.Sprintf("Mozilla/5.0 (iPhone; CPU iPhone OS %d_%d like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "+
-			"Version/%[1]d.%[2]d Mobile/15E148 Safari/604.1", 16+r.IntN(3), r.IntN(8))
+		return fmt.Sprintf(
+			"Mozilla/5.0 (iPhone; CPU iPhone OS %d_%d like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "+
+				"Version/%[1]d.%[2]d Mobile/15E148 Safari/604.1", 16+r.IntN(3), r.IntN(8))
 	}},
 	{26, func(r *rand.Rand) string {
 		return fmt.Sprintf("Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 "+
@@ -66,22 +67,26 @@ var agents = []weighted[func(*rand.Rand) string]{
 			"Chrome/%d.0.0.0 Mobile Safari/537.36", 12+r.IntN(4), phones[r.IntN(len(phones))], 25+r.IntN(4), 121+r.IntN(6))
 	}},
 	{6, func(r *rand.Rand) string {
-		return fmt.Sprintf("Mozilla/5.0 (iPhone; CPU iPhone OS 18_%d like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "+
-			"Mobile/22F76 Instagram %d.0.0.%d.%d", r.IntN(8), 370+r.IntN(20), 20+r.IntN(30), 70+r.IntN(30))
+		return fmt.Sprintf(
+			"Mozilla/5.0 (iPhone; CPU iPhone OS 18_%d like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "+
+				"Mobile/22F76 Instagram %d.0.0.%d.%d", r.IntN(8), 370+r.IntN(20), 20+r.IntN(30), 70+r.IntN(30))
 	}},
 	{4, func(r *rand.Rand) string {
 		return fmt.Sprintf("Mozilla/5.0 (Linux; Android %d; %s Build/UP1A.231005.007; wv) AppleWebKit/537.36 (KHTML, like "+
 			"Gecko) Version/4.0 Chrome/%d.0.%d.%d Mobile Safari/537.36 [FB_IAB/FB4A;FBAV/%d.0.0.%d.%d;]", 12+r.IntN(4),
-			phones[r.IntN(len(phones))], chromeVersion(r), 6900+r.IntN(300), 30+r.IntN(99), 500+r.IntN(20), r.IntN(60), 60+r.IntN(40))
+			phones[r.IntN(len(phones))], chromeVersion(r), 6900+r.IntN(300), 30+r.IntN(99), 500+r.IntN(20), r.IntN(60),
+			60+r.IntN(40))
 	}},
 	{15, func(r *rand.Rand) string {
-		return fmt.Sprintf("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 "+
-			"Safari/537.36", chromeVersion(r))
+		return fmt.Sprintf(
+			"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 "+
+				"Safari/537.36", chromeVersion(r))
 	}},
 	{5, func(r *rand.Rand) string {
 		v := chromeVersion(r)
-		return fmt.Sprintf("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 "+
-			"Safari/537.36 Edg/%d.0.0.0", v, v)
+		return fmt.Sprintf(
+			"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 "+
+				"Safari/537.36 Edg/%d.0.0.0", v, v)
 	}},
 	{4, func(r *rand.Rand) string {
 		return fmt.Sprintf("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) "+
@@ -108,7 +113,8 @@ func fixed(agent string) func(*rand.Rand) string { return func(*rand.Rand) strin
 func chromeVersion(r *rand.Rand) int { return 142 - min(r.IntN(40), r.IntN(40), r.IntN(40)) }
 
 var phones = strings.Split("SM-A156B,SM-A346B,SM-A546B,SM-G991B,SM-G998B,SM-S911B,SM-S918B,SM-S921B,SM-S928B,Pixel 6a,"+
-	"Pixel 7,Pixel 7a,Pixel 8,Pixel 8 Pro,Pixel 9,2201117TY,2312DRA50G,23021RAAEG,M2101K6G,CPH2471,CPH2581,V2250,RMX3630", ",")
+	"Pixel 7,Pixel 7a,Pixel 8,Pixel 8 Pro,Pixel 9,2201117TY,2312DRA50G,23021RAAEG,M2101K6G,CPH2471,CPH2581,V2250,RMX3630",
+	",")
 
 var referrers = []weighted[string]{
 	{50, ""},

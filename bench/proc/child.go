@@ -30,8 +30,9 @@ type Child struct {
 // AnyCPU is for processes that may run on all CPUs.
 const AnyCPU = -1
 
-// Start starts a program with env and the environment of this process, without the settings of the service (LINKSTREAM_…).
-// On Linux it runs on the given CPU only, unless that is AnyCPU. Its standard error goes to the file log.
+// Start starts a program with env and the environment of this process, without the settings of the service
+// (LINKSTREAM_…). On Linux it runs on the given CPU only, unless that is AnyCPU. Its standard error goes to the file
+// log.
 func Start(cpu int, log string, env []string, program string, args ...string) (*Child, error) {
 	out, err := os.Create(log)
 	if err != nil {

@@ -81,8 +81,8 @@ func (g *Group) Close() error {
 	return errors.Join(append(errs, os.RemoveAll(g.dir))...)
 }
 
-// Start starts a program whose log goes to the group's directory, see the function Start. Close kills the child. A child
-// that must stop in order needs its Stop registered with OnClose as well.
+// Start starts a program whose log goes to the group's directory, see the function Start. Close kills the child. A
+// child that must stop in order needs its Stop registered with OnClose as well.
 func (g *Group) Start(cpu int, name string, env []string, program string, args ...string) (*Child, error) {
 	child, err := Start(cpu, g.Path(strings.NewReplacer(" ", "-", "/", "-").Replace(name)+".log"), env, program, args...)
 	if err != nil {

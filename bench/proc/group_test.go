@@ -44,7 +44,10 @@ func TestSum(t *testing.T) {
 	if sum.RSS < one.RSS || sum.CPU < one.CPU {
 		t.Errorf("sum %+v of two processes like %+v", sum, one)
 	}
-	failing := proc.Process{Name: "gone", Usage: func() (proc.Usage, error) { return proc.Usage{}, errors.New("no such process") }}
+	failing := proc.Process{Name: "gone", Usage: func() (proc.Usage, error) {
+		return proc.Usage{},
+			errors.New("no such process")
+	}}
 	if _, err := proc.Sum("both", proc.This("one"), failing).Usage(); err == nil {
 		t.Error("no error for a process that is gone")
 	}

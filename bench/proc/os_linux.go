@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolate makes the kernel kill cmd when the thread that starts it exits. The process group of its own keeps Ctrl-C away
-// from cmd: the parent stops its children in order.
+// isolate makes the kernel kill cmd when the thread that starts it exits. The process group of its own keeps Ctrl-C
+// away from cmd: the parent stops its children in order.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
@@ -107,8 +107,8 @@ func readTree(roots []int) (sum Usage, err error) {
 		if err != nil {
 			continue // it has ended
 		}
-		// The name in parentheses may contain anything. Behind it, the parent is field 1, and fields 13 and 14 are the CPU time of
-		// descendants that have ended, see proc_pid_stat(5).
+		// The name in parentheses may contain anything. Behind it, the parent is field 1, and fields 13 and 14 are the CPU
+		// time of descendants that have ended, see proc_pid_stat(5).
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 		parent, _ := strconv.Atoi(fields[1])
 		user, _ := strconv.Atoi(fields[13])

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// plot is latency by percentile. Both axes are logarithmic, so that the tail has as much room as the rest. Positions are
-// in percent of the width and of the height.
+// plot is latency by percentile. Both axes are logarithmic, so that the tail has as much room as the rest. Positions
+// are in percent of the width and of the height.
 type plot struct {
 	Lines []curve
 	X, Y  []tick

@@ -13,7 +13,8 @@ import (
 //go:embed page.html
 var pageHTML string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"add": func(a, b int) int { return a + b }}).Parse(pageHTML))
+var pageTemplate = template.Must(template.New("page").Funcs(
+	template.FuncMap{"add": func(a, b int) int { return a + b }}).Parse(pageHTML))
 
 // section is a scenario of one or two reports on the page.
 type section struct {
@@ -64,7 +65,8 @@ func Page(reports ...*Report) ([]byte, error) {
 		heads = append(heads, head{r, r.setting(), r.health()})
 	}
 	var out bytes.Buffer
-	err := pageTemplate.Execute(&out, map[string]any{"Heads": heads, "Sections": sections(reports), "Two": len(reports) > 1})
+	err := pageTemplate.Execute(&out, map[string]any{"Heads": heads, "Sections": sections(reports),
+		"Two": len(reports) > 1})
 	if err != nil {
 		return nil, fmt.Errorf("write page: %w", err)
 	}

@@ -98,7 +98,8 @@ func Points(h *hdrhistogram.Histogram) (points [][2]float64) {
 			return points
 		}
 		percentile := 100 * (1 - above)
-		points = append(points, [2]float64{math.Round(percentile*1e5) / 1e5, round(float64(h.ValueAtPercentile(percentile)) / 1e6)})
+		points = append(points, [2]float64{math.Round(percentile*1e5) / 1e5,
+			round(float64(h.ValueAtPercentile(percentile)) / 1e6)})
 	}
 }
 

@@ -33,7 +33,8 @@ func sample(scale float64) *report.Report {
 	}
 	s.AddLatency("redirect", "edge, spooling", 2000, h)
 	s.Checks = []report.Check{{Name: "clicks", Want: 5, Got: 5}}
-	return &report.Report{Command: "go run ./bench redirect", Began: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC), Scenarios: []*report.Scenario{s}}
+	return &report.Report{Command: "go run ./bench redirect", Began: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC),
+		Scenarios: []*report.Scenario{s}}
 }
 
 func TestReport(t *testing.T) {
@@ -75,12 +76,14 @@ func text(t *testing.T, reports ...*report.Report) string {
 
 func TestText(t *testing.T) {
 	t.Run("has the median and the range of each metric", func(t *testing.T) {
-		if got := text(t, sample(1)); !regexp.MustCompile(`(?m)^ +21\.0 +20\.0 to 22\.0 +CPU per redirect: edge, spooling \(µs\)$`).MatchString(got) {
+		if got := text(t, sample(1)); !regexp.MustCompile(
+			`(?m)^ +21\.0 +20\.0 to 22\.0 +CPU per redirect: edge, spooling \(µs\)$`).MatchString(got) {
 			t.Error(got)
 		}
 	})
 	t.Run("shows two reports side by side", func(t *testing.T) {
-		if got := text(t, sample(1), sample(2)); !regexp.MustCompile(`(?m)^ +21\.0 .* 42\.0 .*\+100\.0 % +CPU per redirect: edge, spooling`).MatchString(got) {
+		if got := text(t, sample(1), sample(2)); !regexp.MustCompile(
+			`(?m)^ +21\.0 .* 42\.0 .*\+100\.0 % +CPU per redirect: edge, spooling`).MatchString(got) {
 			t.Error(got)
 		}
 	})
@@ -105,11 +108,14 @@ func TestBounds(t *testing.T) {
 		code   int
 		says   string
 	}{
-		{"a value at its limit is within", []report.Bound{within, {Name: "d", Measured: 3, Limit: 2, Least: true}}, 0, "The build and the machine are healthy."},
+		{"a value at its limit is within", []report.Bound{within, {Name: "d", Measured: 3, Limit: 2, Least: true}}, 0,
+			"The build and the machine are healthy."},
 		{"a build beyond a limit", []report.Bound{within, beyond}, 2, "the build is NOT"},
 		{"a build below a least value", []report.Bound{few}, 2, "the build is NOT"},
-		{"a slow machine with a good build", []report.Bound{within, {Machine: true, Name: "m", Measured: 2, Limit: 1}}, 0, "machine is slow or busy"},
-		{"a slow machine cannot judge", []report.Bound{beyond, {Machine: true, Name: "m", Measured: 2, Limit: 1}}, 2, "repeat the run"},
+		{"a slow machine with a good build", []report.Bound{within, {Machine: true, Name: "m", Measured: 2, Limit: 1}}, 0,
+			"machine is slow or busy"},
+		{"a slow machine cannot judge", []report.Bound{beyond, {Machine: true, Name: "m", Measured: 2, Limit: 1}}, 2,
+			"repeat the run"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := sample(1)
@@ -138,7 +144,8 @@ func TestPage(t *testing.T) {
 	t.Run("draws bars to one scale, then curves, then numbers, then folded checks", func(t *testing.T) {
 		last := -1
 		for _, want := range []string{`width: 95.45%"></b><u style="left: 90.91%; width: 9.09%"`, `<polyline points="0.00,`,
-			"<h3>Numbers</h3>", "<td>edge, spooling / bare fasthttp", "<details><summary>All 1 counts are exact.", "redirect: clicks: 5 of 5"} {
+			"<h3>Numbers</h3>", "<td>edge, spooling / bare fasthttp", "<details><summary>All 1 counts are exact.",
+			"redirect: clicks: 5 of 5"} {
 			at := strings.Index(one, want)
 			if at <= last {
 				t.Errorf("%q is at %d, after %d, in\n%s", want, at, last, one)
@@ -149,12 +156,14 @@ func TestPage(t *testing.T) {
 	t.Run("opens failed checks", func(t *testing.T) {
 		r := sample(1)
 		r.Scenarios[0].Checks[0].Got++
-		if got := page(t, r); !strings.Contains(got, "<details open>") || !strings.Contains(got, `class="bad">redirect: clicks: 6 of 5`) {
+		if got := page(t, r); !strings.Contains(got, "<details open>") ||
+			!strings.Contains(got, `class="bad">redirect: clicks: 6 of 5`) {
 			t.Error(got)
 		}
 	})
 	t.Run("shows two reports side by side", func(t *testing.T) {
-		for want, count := range map[string]int{`class="side1"`: 2, "<polyline": 2, "stroke-dasharray": 1, `class="n clear">&#43;100.0 %`: 3} {
+		for want, count := range map[string]int{`class="side1"`: 2, "<polyline": 2, "stroke-dasharray": 1,
+			`class="n clear">&#43;100.0 %`: 3} {
 			if got := strings.Count(two, want); got != count {
 				t.Errorf("%q %d times, want %d", want, got, count)
 			}
@@ -163,12 +172,14 @@ func TestPage(t *testing.T) {
 	t.Run("shows a scenario of one report only", func(t *testing.T) {
 		other := sample(1)
 		other.Scenarios[0].Name = "cold"
-		if got := page(t, sample(1), other); !strings.Contains(got, "<h2>redirect</h2>") || !strings.Contains(got, "<h2>cold</h2>") {
+		if got := page(t, sample(1), other); !strings.Contains(got, "<h2>redirect</h2>") ||
+			!strings.Contains(got, "<h2>cold</h2>") {
 			t.Error(got)
 		}
 	})
 	t.Run("shows text as text and refers to no other file", func(t *testing.T) {
-		if strings.Contains(two, "redirects <b>") || regexp.MustCompile(`<script|\s(src|href)=|url\(|@import`).MatchString(two) {
+		if strings.Contains(two, "redirects <b>") ||
+			regexp.MustCompile(`<script|\s(src|href)=|url\(|@import`).MatchString(two) {
 			t.Error(two)
 		}
 	})

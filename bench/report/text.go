@@ -35,8 +35,8 @@ func (b Bound) String() string {
 // exitCode is the exit code of a run whose counts are exact but whose build is beyond a bound.
 const exitCode = 2
 
-// Unhealthy returns an error with exit code 2 that names the bounds that the build does not keep. A slow or busy machine
-// is not an error.
+// Unhealthy returns an error with exit code 2 that names the bounds that the build does not keep. A slow or busy
+// machine is not an error.
 func (r *Report) Unhealthy() error {
 	var errs []error
 	for _, b := range r.Bounds {

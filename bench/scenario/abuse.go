@@ -73,10 +73,12 @@ func attacks(s *system.Service, victim string) []attack {
 	hello := load.ClientHello(system.ClientTLS())
 	handshake := func(dst []byte) []byte { return append(dst, hello...) }
 	return []attack{
-		{"sign-in", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1, Request: post("/dashboard/sign-in", form, noHeader, account)}},
+		{"sign-in", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1,
+			Request: post("/dashboard/sign-in", form, noHeader, account)}},
 		{"sign-in from many networks", load.Flood{Addr: api, From: system.ProxyAddr, Conns: anonymousConns, Pipeline: 1,
 			Request: post("/dashboard/sign-in", form, network, account)}},
-		{"sign-up", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1, Request: post("/dashboard/sign-up", form, noHeader, account)}},
+		{"sign-up", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1,
+			Request: post("/dashboard/sign-up", form, noHeader, account)}},
 		{"bad tokens", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1,
 			Request: get("GET /api/v1/links HTTP/1.1\r\nHost: "+api+"\r\n%s\r\n", badToken)}},
 		{"no token", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1,
@@ -95,10 +97,12 @@ func attacks(s *system.Service, victim string) []attack {
 			Request: get("GET /" + victim + "+ HTTP/1.1\r\nHost: " + edge + "\r\n\r\n")}},
 		{"random referrers", load.Flood{Addr: edge, Conns: 16, Pipeline: 16, Rate: 5000, Request: get("GET /"+victim+
 			" HTTP/1.1\r\nHost: "+edge+"\r\nReferer: https://%s.example/\r\n\r\n", hash)}},
-		{"combinations of names", load.Flood{Addr: edge, Conns: 16, Pipeline: 16, Rate: 5000, Request: combinations(edge, victim)}},
+		{"combinations of names", load.Flood{Addr: edge, Conns: 16, Pipeline: 16, Rate: 5000,
+			Request: combinations(edge, victim)}},
 		{"idle connections", load.Flood{Addr: edge, Conns: 2000}},
 		{"handshakes", load.Flood{Addr: s.EdgeTLS, Conns: 256, Pipeline: 1, Once: true, Request: handshake}},
-		{"handshakes from many networks", load.Flood{Addr: s.EdgeTLS, Spread: true, Conns: 256, Pipeline: 1, Once: true, Request: handshake}},
+		{"handshakes from many networks", load.Flood{Addr: s.EdgeTLS, Spread: true, Conns: 256, Pipeline: 1, Once: true,
+			Request: handshake}},
 		{"silent handshakes", load.Flood{Addr: s.EdgeTLS, Spread: true, Conns: 2000}},
 		{"slow senders", load.Flood{Addr: edge, Conns: 500, Pipeline: 1, ByteGap: 50 * time.Millisecond,
 			Request: get("GET /%s HTTP/1.1\r\nHost: "+edge+"\r\n\r\n", hash)}},
@@ -110,7 +114,8 @@ func combinations(edge, victim string) func([]byte) []byte {
 	visits, agents := new(atomic.Int64), load.Visitors(20, 1)
 	return func(dst []byte) []byte {
 		n := visits.Add(1)
-		return fmt.Appendf(dst, "GET /%s HTTP/1.1\r\nHost: %s\r\nReferer: https://r%d.example/\r\nAccept-Language: %c%c\r\nUser-Agent: %s\r\n\r\n",
+		return fmt.Appendf(dst, "GET /%s HTTP/1.1\r\nHost: %s\r\nReferer: https://r%d.example/\r\nAccept-Language: "+
+			"%c%c\r\nUser-Agent: %s\r\n\r\n",
 			victim, edge, n%990, 'a'+rune(n%26), 'a'+rune(n/26%26), agents[n%int64(len(agents))].UserAgent)
 	}
 }
@@ -135,13 +140,14 @@ func randomNetwork() string {
 	return netip.AddrFrom16(addr).String()
 }
 
-// runAbuse measures the latency that visitors and clients of the API see while somebody floods the service. Each attack is
-// compared with a quiet time just before it.
+// runAbuse measures the latency that visitors and clients of the API see while somebody floods the service. Each attack
+// is compared with a quiet time just before it.
 func runAbuse(ctx context.Context, r *run) error {
 	if !r.cfg.System.Start {
 		return errors.New("abuse: add -start, as attacks are not for a service that others use")
 	}
-	if _, err := chooseAttacks(append(attacks(&system.Service{API: new(system.API)}, ""), heavyReads(new(system.API))...), r.cfg.Attacks); err != nil {
+	if _, err := chooseAttacks(append(attacks(&system.Service{API: new(system.API)}, ""), heavyReads(new(system.API))...),
+		r.cfg.Attacks); err != nil {
 		return err // before anything is started
 	}
 	cert, err := system.NewCertificate(r.group)
@@ -233,10 +239,14 @@ func victimsOf(s *system.Service, visits *workload.Visits) []victim {
 		all = append(all, v)
 	}
 	get := func(op, path string) {
-		add(op, readRate, http.StatusOK, func(dst []byte) []byte { return s.API.AppendRequest(dst, http.MethodGet, path, nil) })
+		add(op, readRate, http.StatusOK, func(dst []byte) []byte {
+			return s.API.AppendRequest(dst, http.MethodGet,
+				path, nil)
+		})
 	}
 	add("shorten", shortenRate, http.StatusCreated, func(dst []byte) []byte {
-		return s.API.AppendRequest(dst, http.MethodPost, "/api/v1/shorten", fmt.Appendf(nil, `{"long_url": %q}`, workload.UniqueURL(time.Now().UnixNano())))
+		return s.API.AppendRequest(dst, http.MethodPost, "/api/v1/shorten",
+			fmt.Appendf(nil, `{"long_url": %q}`, workload.UniqueURL(time.Now().UnixNano())))
 	})
 	hash := visits.Links.Hash(0)
 	get("stats", "/api/v1/stats/"+hash)
@@ -321,7 +331,8 @@ func (r *run) attack(ctx context.Context, victims []victim, a attack) error {
 		r.Add(name, a.name+" / quiet", "ratio", float64(then)/float64(before))
 		r.Add(v.op+" calls refused", a.name, "%", 100*float64(v.refused.Load())/float64(max(1, during[i].Answers)))
 		r.check(v.op+" calls due but not sent: "+a.name, 0, during[i].Unsent)
-		r.logf("%s: %s %.2f ms, quiet %.2f ms, %d of %d refused", a.name, name, millis(then), millis(before), v.refused.Load(),
+		r.logf("%s: %s %.2f ms, quiet %.2f ms, %d of %d refused", a.name, name, millis(then), millis(before),
+			v.refused.Load(),
 			during[i].Answers)
 	}
 	r.Add("connections of the attack", a.name, "1/s", float64(done.Connections)/lasted)

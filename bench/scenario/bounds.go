@@ -16,8 +16,8 @@ type bound struct {
 	spread   bool // limits the range of the rounds relative to the median, instead of the median
 }
 
-// healthy returns the bounds of a healthy build and a healthy machine. They leave room for short rounds on a machine with
-// two cores: they find a broken build, not a slightly slower one.
+// healthy returns the bounds of a healthy build and a healthy machine. They leave room for short rounds on a machine
+// with two cores: they find a broken build, not a slightly slower one.
 func healthy(cfg Config) []bound {
 	whole, insert := "standalone", "bare SQLite insert"
 	if cfg.System.Engines == system.Real {
@@ -62,11 +62,13 @@ func bounds(r *report.Report, cfg Config) (all []report.Bound) {
 		if len(m.Samples) == 0 {
 			continue
 		}
-		judged := report.Bound{Machine: b.machine, Name: b.scenario + ": " + b.name + ": " + b.of, Unit: m.Unit, Measured: m.Median(),
-			Limit: b.limit, Least: b.least}
+		judged := report.Bound{Machine: b.machine, Name: b.scenario + ": " + b.name + ": " + b.of, Unit: m.Unit,
+			Measured: m.Median(),
+			Limit:    b.limit, Least: b.least}
 		if b.spread {
 			low, high := m.Range()
-			judged.Name, judged.Unit, judged.Measured = judged.Name+", range relative to the median", "ratio", (high-low)/m.Median()
+			judged.Name, judged.Unit, judged.Measured = judged.Name+", range relative to the median", "ratio",
+				(high-low)/m.Median()
 		}
 		all = append(all, judged)
 	}

@@ -50,9 +50,11 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.Links, "links", c.Links, "`number` of links that are created and visited by Zipf's law")
 	fs.IntVar(&c.Clicks, "clicks", c.Clicks, "`number` of clicks that are created first, in scenarios that need some")
 	fs.IntVar(&c.Conns, "conns", c.Conns, "`number` of connections of the load")
-	fs.StringVar(&c.Attacks, "attacks", c.Attacks, "`names` of the attacks of the scenario abuse, separated by commas; empty: all")
+	fs.StringVar(&c.Attacks, "attacks", c.Attacks,
+		"`names` of the attacks of the scenario abuse, separated by commas; empty: all")
 	fs.Func("peer", "`name=URL` of a running program that redirects, for redirect and connections; repeatable", c.addPeer)
-	fs.BoolVar(&c.Webhooks, "webhooks", c.Webhooks, "measure the rates of the scenario pipeline also with 1 and with 100 webhooks of clicks")
+	fs.BoolVar(&c.Webhooks, "webhooks", c.Webhooks,
+		"measure the rates of the scenario pipeline also with 1 and with 100 webhooks of clicks")
 	fs.Float64Var(&c.Rate, "rate", c.Rate, "operations per `second` of open loops; 0: half of the closed loop's rate")
 	fs.BoolVar(&c.Quick, "quick", c.Quick, "short rounds and small data sets, unless other flags say otherwise")
 	fs.IntVar(&c.Rounds, "rounds", c.Rounds, "`number` of rounds; five or more to tell a change from noise")
@@ -134,7 +136,8 @@ func (c *Config) isSet(name string) (set bool) {
 	return set
 }
 
-// command returns the command that repeats the run. It leaves out addresses, tokens and files, since reports are published.
+// command returns the command that repeats the run. It leaves out addresses, tokens and files, since reports are
+// published.
 func (c *Config) command(scenarios []string) string {
 	leftOut := []string{"edge", "api", "token", "postgres", "kafka", "clickhouse", "json", "html", "programs", "peer"}
 	command := "go run ./bench " + strings.Join(scenarios, " ")

@@ -16,12 +16,14 @@ import (
 )
 
 const (
-	bulkConns    = 2                         // calls at the same time: an account has one writer at a time, and more calls would only wait, for 503 on a busy machine
+	// calls at the same time: an account has one writer at a time, and more calls would only wait, for 503 on a busy
+	// machine
+	bulkConns    = 2
 	bulkRequests = schema.MaxLinkBatch / 100 // of the rate limit, per call
 )
 
-// runCreate measures the creation of links through the API, one per call and many per call, beside loops that insert the
-// same rows. Rates and CPU time are per link.
+// runCreate measures the creation of links through the API, one per call and many per call, beside loops that insert
+// the same rows. Rates and CPU time are per link.
 func runCreate(ctx context.Context, r *run) error {
 	service, err := r.open(ctx, workload.NewLinks(r.cfg.Links), nil)
 	if err != nil {

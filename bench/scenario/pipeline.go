@@ -29,8 +29,8 @@ const (
 // clickRates are the rates at which the CPU time of all processes is measured, in clicks per second.
 var clickRates = []float64{0, 5, 100, 10_000}
 
-// runPipeline measures clicks on their way to the statistics: with a broker, from the spool to a topic and from there to
-// the store, beside bare loops; then the whole service.
+// runPipeline measures clicks on their way to the statistics: with a broker, from the spool to a topic and from there
+// to the store, beside bare loops; then the whole service.
 func runPipeline(ctx context.Context, r *run) error {
 	links := workload.NewLinks(r.cfg.Links + probes)
 	visits := workload.NewVisits(links, r.cfg.Links)
@@ -77,7 +77,8 @@ func (r *run) measureRates(ctx context.Context, service *system.Service, visits 
 				}
 			}
 			for _, rate := range clickRates {
-				err := r.measureCPU(round, fmt.Sprintf(name, rate), service, func() (int64, error) { return r.visitAt(ctx, service, heard, target, rate) })
+				err := r.measureCPU(round, fmt.Sprintf(name, rate), service,
+					func() (int64, error) { return r.visitAt(ctx, service, heard, target, rate) })
 				if err != nil {
 					return err
 				}
@@ -88,7 +89,8 @@ func (r *run) measureRates(ctx context.Context, service *system.Service, visits 
 }
 
 // measureCPU measures the CPU time of each process of a service while clicks are made and counted.
-func (r *run) measureCPU(round int, name string, service *system.Service, visit func() (clicks int64, err error)) error {
+func (r *run) measureCPU(round int, name string, service *system.Service,
+	visit func() (clicks int64, err error)) error {
 	before, err := proc.ReadAll(service.Processes)
 	if err != nil {
 		return err
@@ -116,9 +118,10 @@ func (r *run) measureCPU(round int, name string, service *system.Service, visit 
 	return nil
 }
 
-// visitAt visits links at a rate for half of -duration, returns how many clicks that made, and waits until the clicks are counted and, unless heard is nil, webhooks have heard
-// of them.
-func (r *run) visitAt(ctx context.Context, service *system.Service, heard *hearing, target load.Target, rate float64) (clicks int64, err error) {
+// visitAt visits links at a rate for half of -duration, returns how many clicks that made, and waits until the clicks
+// are counted and, unless heard is nil, webhooks have heard of them.
+func (r *run) visitAt(ctx context.Context, service *system.Service, heard *hearing, target load.Target,
+	rate float64) (clicks int64, err error) {
 	window := r.cfg.Duration / 2
 	if rate == 0 {
 		select {

@@ -27,8 +27,8 @@ const (
 	maxProbePause = 500 * time.Millisecond
 )
 
-// measureFreshness measures the time from a redirect until its click is in the list of links, which shows the same counts
-// as the statistics, while visitors come at half of the rate of the closed loop.
+// measureFreshness measures the time from a redirect until its click is in the list of links, which shows the same
+// counts as the statistics, while visitors come at half of the rate of the closed loop.
 func (r *run) measureFreshness(ctx context.Context, service *system.Service, visits *workload.Visits) error {
 	whole := []*contender.Contender{contender.Visited(service, visits, r.load(false))}
 	if err := r.closedLoop(ctx, "redirect", whole); err != nil {

@@ -22,12 +22,15 @@ const hotShare = 0.4
 // readConns is how many calls are made at the same time, unless -conns says otherwise: the reader of a page makes few.
 const readConns = 2
 
-// runRead measures statistics, reports and lists of an account with -clicks on -links in the last 30 days. The cost of a
-// call includes that of the store of clicks.
+// runRead measures statistics, reports and lists of an account with -clicks on -links in the last 30 days. The cost of
+// a call includes that of the store of clicks.
 func runRead(ctx context.Context, r *run) error {
 	r.cfg.unlessSet("conns", func() { r.cfg.Conns = readConns })
 	h := workload.NewHistory(workload.NewLinks(r.cfg.Links), hotShare)
-	service, err := r.open(ctx, h.Links, func(ctx context.Context, on system.Engines) error { return r.store(ctx, on, h, r.cfg.Clicks) })
+	service, err := r.open(ctx, h.Links, func(ctx context.Context,
+		on system.Engines) error {
+		return r.store(ctx, on, h, r.cfg.Clicks)
+	})
 	if err != nil {
 		return err
 	}
@@ -62,7 +65,8 @@ func runRead(ctx context.Context, r *run) error {
 	return nil
 }
 
-// call is a GET of the API. start returns the path of the next request, and the check of its answer, for one connection.
+// call is a GET of the API. start returns the path of the next request, and the check of its answer, for one
+// connection.
 type call struct {
 	name  string
 	start func() (request func(dst []byte) []byte, check func(body []byte) error)
@@ -96,7 +100,8 @@ func (c *callLoad) Check(a load.Answer) error {
 }
 
 // ofLink returns a call about a link whose answer has a number of clicks after key.
-func ofLink(name string, h *workload.History, next func() func() int, before, after, key string, right func(got, clicks int64) bool) call {
+func ofLink(name string, h *workload.History, next func() func() int, before, after, key string,
+	right func(got, clicks int64) bool) call {
 	return call{name, func() (func([]byte) []byte, func([]byte) error) {
 		choose, link := next(), 0
 		request := func(dst []byte) []byte {
@@ -149,12 +154,14 @@ func reportCalls(h *workload.History, stored bool) []call {
 		}
 	}}
 	return append(calls, account,
-		ofLink("month by mobile devices, most popular link", h, h.TheMostVisited, path, "/report"+month+"&device=mobile", key, some))
+		ofLink("month by mobile devices, most popular link", h, h.TheMostVisited, path,
+			"/report"+month+"&device=mobile", key, some))
 }
 
 // wholeMonth returns the query string of a report from begin until now.
 func wholeMonth(begin time.Time) string {
-	return fmt.Sprintf("?from=%s&to=%s", begin.Format(time.DateOnly), time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly))
+	return fmt.Sprintf("?from=%s&to=%s", begin.Format(time.DateOnly),
+		time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly))
 }
 
 func listCalls(links workload.Links) (calls []call) {
@@ -162,12 +169,13 @@ func listCalls(links workload.Links) (calls []call) {
 	page := func(name, query string, first int) call {
 		want := fmt.Appendf(nil, `[{"hash":%q`, links.Hash(first))
 		return call{name, func() (func([]byte) []byte, func([]byte) error) {
-			return func(dst []byte) []byte { return append(append(dst, "/api/v1/links?"...), query...) }, func(body []byte) error {
-				if !bytes.Contains(body, want) {
-					return fmt.Errorf("%s: %s is missing: %.200s", name, want, body)
+			return func(dst []byte) []byte { return append(append(dst, "/api/v1/links?"...), query...) },
+				func(body []byte) error {
+					if !bytes.Contains(body, want) {
+						return fmt.Errorf("%s: %s is missing: %.200s", name, want, body)
+					}
+					return nil
 				}
-				return nil
-			}
 		}}
 	}
 	return []call{

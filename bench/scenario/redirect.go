@@ -15,7 +15,8 @@ import (
 func runRedirect(ctx context.Context, r *run) error {
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
 	links := min(r.cfg.Links, ruledLinks)
-	ruled, limited := workload.NewVisits(workload.NewLinks(links), links), workload.NewVisits(workload.NewLinks(1), 1).WithoutBots()
+	ruled, limited := workload.NewVisits(workload.NewLinks(links), links),
+		workload.NewVisits(workload.NewLinks(1), 1).WithoutBots()
 	service, err := r.open(ctx, visits.Links, func(ctx context.Context, on system.Engines) error {
 		return errors.Join(system.CreateExtendedLinks(ctx, on, "rules", ruled.Links, system.Rules),
 			system.CreateExtendedLinks(ctx, on, "limit", limited.Links, system.Limit))
@@ -51,7 +52,8 @@ func runConnections(ctx context.Context, r *run) error {
 
 // measureRedirects measures the whole service and peers and, if the run has started the service, bare servers and the
 // edge alone, also with links that have extensions.
-func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits *workload.Visits, with ...extended) error {
+func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits *workload.Visits,
+	with ...extended) error {
 	whole := contender.Visited(service, visits, r.load(visits.Reconnect))
 	starter := r.starter(service.Engines, visits)
 	peers, err := r.peers(starter, false)
@@ -70,7 +72,8 @@ func (r *run) measureRedirects(ctx context.Context, service *system.Service, vis
 			return err
 		}
 		// The latency of the bare server is the part that the machine has in every latency.
-		contenders, counters, open = slices.Concat(servers, peers), append(counters, recorded), append(servers[:1:1], peers...)
+		contenders, counters, open = slices.Concat(servers, peers), append(counters, recorded),
+			append(servers[:1:1], peers...)
 		contenders, open = append(contenders, spooling), append(open, spooling)
 		for _, x := range with {
 			edge, recorded, err := r.starter(service.Engines, x.visits).ExtendedEdge(ctx, x.name)

@@ -128,7 +128,8 @@ func (r *run) openLoop(ctx context.Context, op string, contenders []*contender.C
 				return fmt.Errorf("%s: %w", c.Name, err)
 			}
 			outcomes[i] = o
-			r.logf("open loop, %s: %s: %.0f %ss/s, latency so far: p50 %.2f ms, p99 %.2f ms", r.roundName(round+1), c.Name, rate, op,
+			r.logf("open loop, %s: %s: %.0f %ss/s, latency so far: p50 %.2f ms, p99 %.2f ms", r.roundName(round+1),
+				c.Name, rate, op,
 				millis(sums[i].latency.ValueAtPercentile(50)), millis(sums[i].latency.ValueAtPercentile(99)))
 		}
 		r.addCPU(cpuMetric(op)+openLoop, contenders, outcomes)

@@ -36,14 +36,17 @@ func All() []Scenario {
 		{"cold", "redirects of links that are not in the edge's cache, beside a bare look-up", true, runCold},
 		{"create", "new links, one per call and 1000 per call, beside a bare insert", false, runCreate},
 		{"read", "statistics, reports and lists of an account with -clicks", false, runRead},
-		{"pipeline", "clicks from the redirect to the statistics: CPU per click beside bare loops, freshness, CPU at low rates", false, runPipeline},
+		{"pipeline", "clicks from the redirect to the statistics: CPU per click beside bare loops, freshness, CPU at low " +
+			"rates", false, runPipeline},
 		{"abuse", "latency of others while somebody floods the service, beside a quiet time", true, runAbuse},
-		{"scale", "redirects of 1, 2 and 4 edges, clicks counted by 1, 2 and 4 workers and from 8, 64 and 256 partitions", true, runScale},
+		{"scale", "redirects of 1, 2 and 4 edges, clicks counted by 1, 2 and 4 workers and from 8, 64 and 256 partitions",
+			true, runScale},
 	}
 }
 
 // Run runs the scenarios with the given names one after the other, each with engines and services of its own. The name
-// "all" stands for every scenario that is not apart. If there is no error, the report is complete, even if checks failed.
+// "all" stands for every scenario that is not apart. If there is no error, the report is complete, even if checks
+// failed.
 func Run(ctx context.Context, names []string, cfg Config, progress io.Writer) (r *report.Report, err error) {
 	scenarios, err := find(names)
 	if err != nil {
@@ -68,7 +71,8 @@ func Run(ctx context.Context, names []string, cfg Config, progress io.Writer) (r
 	}
 	for _, s := range scenarios {
 		fmt.Fprintf(progress, "\n%s: %s\n", s.Name, s.Summary)
-		one := &run{cfg: cfg, progress: progress, began: time.Now(), Scenario: &report.Scenario{Name: s.Name, Summary: s.Summary}}
+		one := &run{cfg: cfg, progress: progress, began: time.Now(),
+			Scenario: &report.Scenario{Name: s.Name, Summary: s.Summary}}
 		if err := one.measure(ctx, s); err != nil {
 			return nil, fmt.Errorf("run scenario %s: %w", s.Name, err)
 		}
@@ -151,7 +155,8 @@ func (r *run) startEngines(ctx context.Context) (system.Engines, error) {
 }
 
 // open starts or finds the whole service. fill, if not nil, fills the stores of a service that has yet to start.
-func (r *run) open(ctx context.Context, links workload.Links, fill func(context.Context, system.Engines) error) (*system.Service, error) {
+func (r *run) open(ctx context.Context, links workload.Links,
+	fill func(context.Context, system.Engines) error) (*system.Service, error) {
 	s, err := r.launcher.Open(ctx, links, fill)
 	if err == nil && s.Engines != nil {
 		r.engines = s.Engines.Versions()
@@ -171,7 +176,8 @@ func (r *run) store(ctx context.Context, on system.Engines, h *workload.History,
 
 // starter returns the starter of servers beside the service.
 func (r *run) starter(on system.Engines, visits *workload.Visits) *contender.Starter {
-	return &contender.Starter{Group: r.group, Engines: on, Visits: visits, Load: r.load(visits.Reconnect), Progress: r.logf}
+	return &contender.Starter{Group: r.group, Engines: on, Visits: visits, Load: r.load(visits.Reconnect),
+		Progress: r.logf}
 }
 
 // load returns the load on each server.

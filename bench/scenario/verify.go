@@ -49,7 +49,8 @@ func (r *run) verify(ctx context.Context, s *system.Service, visits *workload.Vi
 
 // listedClicks returns the clicks of the newest links in the list, and the number of links whose clicks differ from
 // their answers.
-func listedClicks(ctx context.Context, s *system.Service, visits *workload.Visits, count int) (sum, wrong int64, err error) {
+func listedClicks(ctx context.Context, s *system.Service, visits *workload.Visits, count int) (sum, wrong int64,
+	err error) {
 	found, last := 0, 1
 	for page := 1; page <= last && found < count; page++ {
 		links, err := s.API.Links(ctx, page)

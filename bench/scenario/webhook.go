@@ -17,8 +17,9 @@ import (
 	"linkstream/schema"
 )
 
-// webhookCounts are how many webhooks are on while the CPU time at fixed rates is measured, with -webhooks. Up to schema.MaxWebhooks belong
-// to the account that has all clicks, and hear of each; the others belong to accounts without clicks.
+// webhookCounts are how many webhooks are on while the CPU time at fixed rates is measured, with -webhooks. Up to
+// schema.MaxWebhooks belong to the account that has all clicks, and hear of each; the others belong to accounts without
+// clicks.
 var webhookCounts = []int{0, 1, 100}
 
 // hearing is webhooks of clicks of a started service, and their receiver, which is in this process.
@@ -47,13 +48,15 @@ func (r *run) newHearing(ctx context.Context, service *system.Service) (*hearing
 	account, now := int64(workload.Account), time.Now().UTC()
 	for n := range webhookCounts[len(webhookCounts)-1] {
 		if n > 0 && n%schema.MaxWebhooks == 0 {
-			other := schema.Account{Email: fmt.Sprintf("hearer-%d@localhost", n), PasswordHash: auth.HashPassword(auth.NewPassword()), CreatedAt: now}
+			other := schema.Account{Email: fmt.Sprintf("hearer-%d@localhost", n),
+				PasswordHash: auth.HashPassword(auth.NewPassword()), CreatedAt: now}
 			if err := store.CreateAccount(ctx, &other); err != nil {
 				return nil, err
 			}
 			account = other.ID
 		}
-		hook := schema.Webhook{AccountID: account, URL: "http://" + listener.Addr().String() + "/", Events: []string{schema.EventLinkClicked},
+		hook := schema.Webhook{AccountID: account, URL: "http://" + listener.Addr().String() + "/",
+			Events: []string{schema.EventLinkClicked},
 			Secret: webhook.NewSecret(), CreatedAt: now, UpdatedAt: now}
 		if err := store.CreateWebhook(ctx, &hook); err != nil {
 			return nil, err
@@ -94,7 +97,8 @@ func (h *hearing) settle(ctx context.Context, before, clicks int64) error {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("wait until webhooks have heard of %d clicks: they have of %d: %w", want-before, h.heard.Load()-before, ctx.Err())
+			return fmt.Errorf("wait until webhooks have heard of %d clicks: they have of %d: %w", want-before,
+				h.heard.Load()-before, ctx.Err())
 		}
 	}
 	return nil

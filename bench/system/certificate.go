@@ -15,7 +15,8 @@ import (
 	"linkstream/bench/proc"
 )
 
-// Certificate is a certificate for HTTPS on loopback, with an ECDSA key on P-256 as authorities issue them, in PEM files.
+// Certificate is a certificate for HTTPS on loopback, with an ECDSA key on P-256 as authorities issue them, in PEM
+// files.
 type Certificate struct{ Cert, Key string }
 
 // NewCertificate writes a new certificate to files of the group.
@@ -28,7 +29,8 @@ func NewCertificate(group *proc.Group) (Certificate, error) {
 	if err != nil {
 		return files, err
 	}
-	template := x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	template := x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour),
 		DNSNames: []string{serverName}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
 	if err != nil {
@@ -51,8 +53,8 @@ func writePEM(path, kind string, der []byte) error {
 // serverName is the name in the certificate.
 const serverName = "localhost"
 
-// ClientTLS returns the settings of a load's clients: TLS 1.3, with the curve that every server supports. They do not check
-// certificates, which would cost only the client.
+// ClientTLS returns the settings of a load's clients: TLS 1.3, with the curve that every server supports. They do not
+// check certificates, which would cost only the client.
 func ClientTLS() *tls.Config {
 	return &tls.Config{ServerName: serverName, MinVersion: tls.VersionTLS13, CurvePreferences: []tls.CurveID{tls.X25519},
 		InsecureSkipVerify: true}

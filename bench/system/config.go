@@ -46,7 +46,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"`engines` of a started service: embedded (one process) or real (Postgres, Kafka and ClickHouse)")
 	fs.StringVar(&c.Programs, "programs", c.Programs,
 		"`directory` with the programs of make build, for -start; empty: build them with the go command")
-	fs.StringVar(&c.Postgres, "postgres", c.Postgres, "`URL` of an empty Postgres database for -engines=real; empty: start one")
+	fs.StringVar(&c.Postgres, "postgres", c.Postgres,
+		"`URL` of an empty Postgres database for -engines=real; empty: start one")
 	fs.StringVar(&c.Kafka, "kafka", c.Kafka, "`addresses` of Kafka brokers for -engines=real; empty: start one")
 	fs.StringVar(&c.ClickHouse, "clickhouse", c.ClickHouse,
 		"`URL` of an empty ClickHouse database, clickhouse://host:port/database, for -engines=real; empty: start one")

@@ -93,7 +93,8 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 		return nil, err
 	}
 	args := append(e.launcher.secureFlags(s), "-data", e.data, "-edge.listen", s.Edge,
-		"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-api.webhook-allow", "127.0.0.0/8", "-ops.listen", s.ops.edge, "-log.level", "warn")
+		"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-api.webhook-allow", "127.0.0.0/8", "-ops.listen",
+		s.ops.edge, "-log.level", "warn")
 	child, err := e.launcher.group.Start(proc.AnyCPU, standalone, nil, program, args...)
 	if err != nil {
 		return nil, err
@@ -141,7 +142,8 @@ func (e *embedded) BareBulkInsert(ctx context.Context, rows int) (LinkCall, erro
 		defer tx.Rollback()
 		hashes, urls := bulkRows(links, rows, n)
 		for i, hash := range hashes {
-			if _, err := tx.StmtContext(ctx, insert).ExecContext(ctx, account, hash, urls[i], n*int64(rows)+int64(i), now); err != nil {
+			if _, err := tx.StmtContext(ctx, insert).ExecContext(ctx, account, hash, urls[i], n*int64(rows)+int64(i),
+				now); err != nil {
 				return err
 			}
 		}

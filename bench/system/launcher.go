@@ -44,8 +44,8 @@ func (l *Launcher) StartEngines(ctx context.Context) (Engines, error) {
 	return &embedded{launcher: l, data: data}, os.Mkdir(data, 0o700)
 }
 
-// Open starts the system or finds it running, and creates the links. fill, if not nil, fills the stores of a system that
-// has yet to start.
+// Open starts the system or finds it running, and creates the links. fill, if not nil, fills the stores of a system
+// that has yet to start.
 func (l *Launcher) Open(
 	ctx context.Context, links workload.Links, fill func(ctx context.Context, on Engines) error,
 ) (*Service, error) {

@@ -17,14 +17,17 @@ func (r *realEngines) start(ctx context.Context) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := r.startNode(ctx, s, "api", "api", "-postgres.dsn", r.postgres, "-clickhouse.dsn", r.clickhouse, "-api.listen",
-		s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-api.webhook-allow", "127.0.0.0/8", "-ops.listen", s.ops.api, "-bootstrap.email", "")
+	api, err := r.startNode(ctx, s, "api", "api", "-postgres.dsn", r.postgres, "-clickhouse.dsn", r.clickhouse,
+		"-api.listen",
+		s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-api.webhook-allow", "127.0.0.0/8", "-ops.listen", s.ops.api,
+		"-bootstrap.email", "")
 	if err != nil {
 		return nil, err
 	}
 	s.AtAPI = []proc.Process{api}
-	edge, err := r.startNode(ctx, s, "edge", "edge", append(r.launcher.secureFlags(s), "-postgres.dsn", r.postgres, "-edge.listen", s.Edge,
-		"-ops.listen", s.ops.edge, "-edge.url", "http://"+s.Edge, "-spool.dir", r.launcher.group.Path("spool"))...)
+	edge, err := r.startNode(ctx, s, "edge", "edge",
+		append(r.launcher.secureFlags(s), "-postgres.dsn", r.postgres, "-edge.listen", s.Edge,
+			"-ops.listen", s.ops.edge, "-edge.url", "http://"+s.Edge, "-spool.dir", r.launcher.group.Path("spool"))...)
 	s.AtEdge = []proc.Process{edge, ingest}
 	s.Processes = append([]proc.Process{edge, ingest, s.AtAPI[0]}, r.processes...)
 	return s, err
@@ -34,7 +37,8 @@ func (r *realEngines) start(ctx context.Context) (*Service, error) {
 func (r *realEngines) topics() stream.Config { return r.broker.Topics("service") }
 
 // startNode starts one of the programs of a service, under a name of its own.
-func (r *realEngines) startNode(ctx context.Context, s *Service, program, name string, args ...string) (proc.Process, error) {
+func (r *realEngines) startNode(ctx context.Context, s *Service, program, name string,
+	args ...string) (proc.Process, error) {
 	path, err := r.launcher.program(ctx, program)
 	if err != nil {
 		return proc.Process{}, err

@@ -108,8 +108,8 @@ func (r *realEngines) findProcesses() {
 	}
 }
 
-// checkEmpty returns an error if a named database is in use: a run would mix its rows with those of others. When the run
-// ends, it removes its topics.
+// checkEmpty returns an error if a named database is in use: a run would mix its rows with those of others. When the
+// run ends, it removes its topics.
 func (r *realEngines) checkEmpty(ctx context.Context) error {
 	links, err := r.OpenLinks(ctx)
 	if err != nil {
@@ -265,7 +265,8 @@ func (r *realEngines) AwaitMerges(ctx context.Context) error {
 	defer tick.Stop()
 	for quiet := 0; quiet < mergePause; <-tick.C {
 		var merges uint64
-		if err := conn.QueryRow(ctx, "SELECT count() FROM system.merges WHERE database = currentDatabase()").Scan(&merges); err != nil {
+		if err := conn.QueryRow(ctx, "SELECT count() FROM system.merges WHERE database = currentDatabase()").Scan(
+			&merges); err != nil {
 			return fmt.Errorf("wait for merges: %w", err)
 		}
 		if quiet++; merges > 0 {

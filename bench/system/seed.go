@@ -44,7 +44,8 @@ func CreateLinks(ctx context.Context, on Engines, links workload.Links) (secrets
 }
 
 // createTokens returns new API tokens of an account.
-func createTokens(ctx context.Context, store schema.TokenStore, account int64, count int) (secrets []string, err error) {
+func createTokens(ctx context.Context, store schema.TokenStore, account int64, count int) (secrets []string,
+	err error) {
 	for n := range count {
 		secret, token := auth.NewToken(account, fmt.Sprintf("token %d", n+1))
 		if err := store.CreateToken(ctx, &token); err != nil {
@@ -62,16 +63,17 @@ type Catalogue struct {
 	tokens           []string
 }
 
-// CreateCatalogue adds an account with links to the store of a system that has yet to start. firstID is the ID of its first
-// link.
+// CreateCatalogue adds an account with links to the store of a system that has yet to start. firstID is the ID of its
+// first link.
 func CreateCatalogue(ctx context.Context, on Engines, firstID int64, links workload.Links) (c Catalogue, err error) {
 	store, err := on.OpenLinks(ctx)
 	if err != nil {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	account := schema.Account{Email: fmt.Sprintf("catalogue-%d@localhost", links.Count), PasswordHash: auth.HashPassword(auth.NewPassword()),
-		CreatedAt: time.Now().UTC().AddDate(-1, 0, 0)}
+	account := schema.Account{Email: fmt.Sprintf("catalogue-%d@localhost", links.Count),
+		PasswordHash: auth.HashPassword(auth.NewPassword()),
+		CreatedAt:    time.Now().UTC().AddDate(-1, 0, 0)}
 	if err := store.CreateAccount(ctx, &account); err != nil {
 		return c, err
 	}
@@ -96,18 +98,21 @@ func Rules(url string) *schema.Extension {
 func Limit(string) *schema.Extension { return &schema.Extension{MaxClicks: schema.MaxClickLimit} }
 
 // CreateExtendedLinks adds an account whose links have extensions to the store of a system that has yet to start.
-func CreateExtendedLinks(ctx context.Context, on Engines, name string, links workload.Links, extension func(url string) *schema.Extension) (err error) {
+func CreateExtendedLinks(ctx context.Context, on Engines, name string, links workload.Links,
+	extension func(url string) *schema.Extension) (err error) {
 	store, err := on.OpenLinks(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	account := schema.Account{Email: name + "@localhost", PasswordHash: auth.HashPassword(auth.NewPassword()), CreatedAt: time.Now().UTC()}
+	account := schema.Account{Email: name + "@localhost", PasswordHash: auth.HashPassword(auth.NewPassword()),
+		CreatedAt: time.Now().UTC()}
 	if err := store.CreateAccount(ctx, &account); err != nil {
 		return err
 	}
 	for i := range links.Count {
-		link := schema.Link{AccountID: account.ID, Hash: links.Hash(i), URL: links.URL(i), Active: true, CreatedAt: account.CreatedAt,
+		link := schema.Link{AccountID: account.ID, Hash: links.Hash(i), URL: links.URL(i), Active: true,
+			CreatedAt: account.CreatedAt,
 			Extension: extension(links.URL(i))}
 		if err := store.CreateLink(ctx, &link); err != nil {
 			return fmt.Errorf("create link %d with %s: %w", i, name, err)
@@ -126,7 +131,8 @@ func checkLinks(ctx context.Context, store schema.LinkStore, account, firstID in
 	last := links.Count - 1
 	if total != int64(links.Count) || newest[0].ID != firstID-1+total || newest[0].Hash != links.Hash(last) ||
 		newest[0].URL != links.URL(last) || !newest[0].Active {
-		return fmt.Errorf("the store has %d links, the newest is %+v: InsertLinks does not match the tables", total, newest[0])
+		return fmt.Errorf("the store has %d links, the newest is %+v: InsertLinks does not match the tables",
+			total, newest[0])
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func TestConfig(t *testing.T) {
 			c.Start, c.Engines, c.Kafka = true, system.Real, "127.0.0.1:9092"
 		}, []string{"all three"}},
 		{"and are real ones", func(c *system.Config) {
-			c.Start, c.Postgres, c.Kafka, c.ClickHouse = true, "postgres://127.0.0.1/x", "127.0.0.1:9092", "clickhouse://127.0.0.1/x"
+			c.Start, c.Postgres, c.Kafka, c.ClickHouse = true, "postgres://127.0.0.1/x", "127.0.0.1:9092",
+				"clickhouse://127.0.0.1/x"
 		}, []string{"-engines=real"}},
 		{"on this machine", func(c *system.Config) {
 			c.Start, c.Engines = true, system.Real
@@ -82,7 +83,8 @@ func TestReadMetric(t *testing.T) {
 	sum, err := system.ReadMetric(t.Context(), base, "clicks_total")
 	testkit.Must(t, err)
 	testkit.Equal(t, "sum", sum, 42)
-	if _, err := system.ReadMetric(t.Context(), base, "clicks"); err == nil || !strings.Contains(err.Error(), `no metric "clicks"`) {
+	if _, err := system.ReadMetric(t.Context(), base, "clicks"); err == nil ||
+		!strings.Contains(err.Error(), `no metric "clicks"`) {
 		t.Errorf("error %v for a metric that is missing", err)
 	}
 	if _, err := system.ReadMetric(t.Context(), base, "other"); err == nil {

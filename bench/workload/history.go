@@ -17,8 +17,8 @@ const Account = 1
 const (
 	historyDays  = 30
 	historyBatch = 100_000
-	// historyPartition is a partition that no topic has, since the clicks of a history come from no topic. Each account has
-	// its own partition.
+	// historyPartition is a partition that no topic has, since the clicks of a history come from no topic. Each account
+	// has its own partition.
 	historyPartition = 1 << 20
 )
 

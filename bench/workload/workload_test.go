@@ -24,7 +24,8 @@ func TestLinks(t *testing.T) {
 	}
 	few := workload.NewLinks(10)
 	hash := few.Hash(9)
-	for _, other := range []string{few.Hash(10), "", "x" + hash[1:], hash + "0", hash[:len(hash)-1], hash[:len(hash)-1] + "-"} {
+	for _, other := range []string{few.Hash(10), "", "x" + hash[1:], hash + "0", hash[:len(hash)-1],
+		hash[:len(hash)-1] + "-"} {
 		if link, ok := few.Index(other); ok {
 			t.Errorf("Index(%q) = %d, but it is no link's hash", other, link)
 		}
@@ -100,7 +101,8 @@ func TestVisits(t *testing.T) {
 	})
 	t.Run("of a peer have one path and a check of its own", func(t *testing.T) {
 		var checked int
-		s := workload.NewVisits(links, count).To("go.example", "/abc?d", func(a load.Answer) error { checked = a.Status; return nil })(0)
+		s := workload.NewVisits(links, count).To("go.example", "/abc?d",
+			func(a load.Answer) error { checked = a.Status; return nil })(0)
 		if text := string(s.Append(nil)); !strings.HasPrefix(text, "GET /abc?d HTTP/1.1\r\nHost: go.example\r\n") {
 			t.Errorf("request %q", text)
 		}

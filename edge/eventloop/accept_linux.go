@@ -35,12 +35,8 @@ func (l *loop) accept(most int) error {
 
 // runShort stops accepting for a while, because the listener stays ready and would keep the loop busy.
 func (l *loop) runShort(errno unix.Errno) {
-	l.server.acceptErrors.Inc()
-	for range shedPerShortage {
-		if !l.shed() {
-			break
-		}
-	}
+	l.noteOldest()
+	l.server.runShort()
 	l.retry = min(max(2*l.retry, shortestRetry), longestRetry)
 	l.acceptAt = l.now + l.retry
 	l.stopAccepting()
@@ -50,17 +46,21 @@ func (l *loop) runShort(errno unix.Errno) {
 // admit makes room for a new connection if necessary, and serves it. The connection enters the table when it has to be kept.
 func (l *loop) admit(fd int32, from peer) {
 	s := l.server
-	if s.addresses.Take(s.client(from.addr()), 1) != nil {
+	counted, ok := s.addresses.Enter(from.addr())
+	if !ok {
 		s.refuseAddress(from.addr().String())
 		refuse(fd, tooManyPerAddress)
 		return
 	}
-	l.guest = conn{fd: fd, peer: from}
-	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.makeRoom(l) && !s.shedSecure() {
-		s.leave(&l.guest)
-		s.refuseFull()
-		refuse(fd, tooMany)
-		return
+	l.guest = conn{fd: fd, peer: from, counted: counted}
+	if s.open.Add(1) > int64(s.cfg.MaxConnections) {
+		l.noteOldest()
+		if !s.makeRoom() {
+			s.leave(&l.guest)
+			s.refuseFull()
+			refuse(fd, tooMany)
+			return
+		}
 	}
 	l.serve(&l.guest, 0)
 }
@@ -76,65 +76,50 @@ func refuse(fd int32, answer string) {
 // leave stops counting a connection that is closed.
 func (s *Server) leave(c *conn) {
 	s.open.Add(-1)
-	s.addresses.Leave(s.client(c.peer.addr()), 1)
+	if c.counted {
+		s.addresses.Leave(c.peer.addr())
+	}
 }
 
-// makeRoom closes the connection that has been idle for longest, and reports whether there is one. If it belongs to another loop, there
-// is one connection too many until that loop closes it.
-func (s *Server) makeRoom(l *loop) bool {
-	l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first))))
-	longest := s.longestIdle(s.loops)
-	if longest == nil {
-		return false
-	}
-	if longest == l {
-		return l.shed()
-	}
-	return longest.askToShed()
-}
-
-// shedLooped is makeRoom for goroutines that are not a loop.
-func (s *Server) shedLooped() bool {
-	loops := s.looping.Load()
-	if loops == nil {
-		return false
-	}
-	longest := s.longestIdle(*loops)
-	return longest != nil && longest.askToShed()
-}
-
-// longestIdle returns the loop of the connection that has been idle for longest, or nil if none is.
-func (s *Server) longestIdle(loops []*loop) *loop {
-	var longest *loop
-	oldest := int64(never)
-	for _, l := range loops {
-		if at := l.oldest.Load(); at < oldest {
-			longest, oldest = l, at
+// longestIdle returns the loop of the connection that has been idle for longest, and since when; nil and never if none is idle.
+func (s *Server) longestIdle() (longest *loop, idle time.Duration) {
+	idle = never
+	if loops := s.looping.Load(); loops != nil {
+		for _, l := range *loops {
+			if at := time.Duration(l.oldest.Load()); at < idle {
+				longest, idle = l, at
+			}
 		}
 	}
-	return longest
+	return longest, idle
 }
 
-// askToShed asks a loop to shed, from another goroutine. Until the loop's next turn, its oldest connection counts as a little younger.
-func (l *loop) askToShed() bool {
-	if oldest := l.oldest.Load(); oldest != never {
-		l.oldest.CompareAndSwap(oldest, oldest+int64(time.Millisecond))
+// noteOldest tells others since when a connection of the loop has been idle.
+func (l *loop) noteOldest() { l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first)))) }
+
+// askToShed asks a loop, which may be nil, to close the connection that has been idle for longest, and reports whether it will.
+// Until the loop's next turn, that connection counts as a little younger, so that the next one may be another loop's.
+func (l *loop) askToShed(idle time.Duration) bool {
+	if l == nil {
+		return false
 	}
-	return l.post(message{kind: shedOne})
+	l.oldest.CompareAndSwap(int64(idle), int64(idle+time.Millisecond))
+	return l.post(message{kind: shedOne, idle: idle})
 }
 
-// shed closes the connection that has been idle for longest, and reports whether there was one.
-func (l *loop) shed() bool {
+// shed closes the connection of the loop that has been idle for longest. If that is in use again, another one makes room.
+func (l *loop) shed(idle time.Duration) {
 	from := &l.idle
 	if since(l.fresh.first) < since(l.idle.first) {
 		from = &l.fresh
 	}
 	c := from.first
-	if c == nil {
-		return false
+	if c == nil || c.since > idle {
+		l.noteOldest()
+		l.server.makeRoom()
+		return
 	}
 	from.remove(c)
 	l.close(c)
 	l.server.shed.Inc()
-	return true
 }

@@ -14,7 +14,7 @@ import (
 
 // Config has the bounds of a Server.
 type Config struct {
-	Loops          int           // AutoLoops: one per CPU; 0: none, connections are served by goroutines on package net; not a flag
+	Loops          int           // AutoLoops: one per two CPUs; 0: none, goroutines serve on package net; not a flag
 	ReadTimeout    time.Duration // for a request, from its first byte, or from accept; not a flag
 	WriteTimeout   time.Duration // for an answer; not a flag
 	IdleTimeout    time.Duration // between an answer and the next request; not a flag
@@ -31,7 +31,7 @@ type Config struct {
 	ProxyProtocol bool
 }
 
-// AutoLoops asks for a loop per CPU.
+// AutoLoops asks for a loop per two CPUs.
 const AutoLoops = -1
 
 // DefaultConfig returns a configuration that works.
@@ -88,10 +88,11 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// loopCount returns the number of loops.
+// loopCount returns the number of loops. Half of the CPUs are left to the kernel's network, shipping and TLS: a loop that
+// shares a CPU with them waits for it, and two half-busy loops cost more than one busy loop.
 func (c *Config) loopCount() int {
 	if c.Loops == AutoLoops {
-		return service.CPUs()
+		return max(1, service.CPUs()/2)
 	}
 	return c.Loops
 }

@@ -9,23 +9,22 @@ type conn struct {
 	generation uint32 // how often its place in the table was taken, which tells events of earlier connections apart
 	state      connState
 	registered bool // with the poller
-	told       bool // the poller has reported an event while it was elsewhere
+	told       bool // the poller has reported an event while it was parked
+	counted    bool // by address
 	peer       peer
 
 	since      time.Duration // when it was put into its list, since the server's start
 	prev, next *conn
-	handed     *handed // while a goroutine has it
 	waiter     *Waiter // while it is parked
 }
 
 type connState uint8
 
 const (
-	free  connState = iota
-	fresh           // accepted, has sent nothing yet; in list fresh
-	idle            // between requests; in list idle
-	withGoroutine
-	parked // until the waiter's Done
+	free   connState = iota
+	fresh            // accepted, has sent nothing yet; in list fresh
+	idle             // between requests; in list idle
+	parked           // until the waiter's Done
 )
 
 // table has the connections of a loop by index. Places are reused, and never move.

@@ -1,17 +1,12 @@
 package eventloop_test
 
 import (
-	"errors"
 	"net"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"linkstream/edge/eventloop"
-	"linkstream/schema/testkit"
 )
 
 // used returns the CPU time of this process.
@@ -55,7 +50,6 @@ func TestIdleConnectionCostsLessThanAKilobyte(t *testing.T) {
 	for _, path := range []string{"/link", "/store", "/page", "/large"} {
 		ask(t, warm, get(path))
 	}
-	testkit.Eventually(t, "the connection is back", func() bool { return s.metric(t, metricBack) == 1 })
 	conns := idleConns(t)
 	fds := make([]int, 0, conns)
 	defer func() {
@@ -124,69 +118,4 @@ func connectFrom(t testing.TB, addr *unix.SockaddrInet4, host byte) (fd int) {
 		t.Fatal(err)
 	}
 	return fd
-}
-
-// A loop that is busy lets others accept, and gives them connections it has.
-func TestBusyLoopsShare(t *testing.T) {
-	defer eventloop.PretendIdle()()
-	for _, c := range []struct {
-		name string
-		ask  func(conn net.Conn, s *site) (net.Conn, string, error)
-	}{
-		{"lasting connections", func(conn net.Conn, s *site) (net.Conn, string, error) {
-			if conn == nil {
-				var err error
-				if conn, err = net.Dial("tcp", s.addr); err != nil {
-					return nil, "", err
-				}
-				conn.SetDeadline(time.Now().Add(2 * testkit.Patience))
-			}
-			resp, err := tryAsk(conn, get("/work"))
-			return conn, string(resp.Body()), err
-		}},
-		{"new connections", func(_ net.Conn, s *site) (net.Conn, string, error) {
-			conn, err := net.Dial("tcp", s.addr)
-			if err != nil {
-				return nil, "", err
-			}
-			conn.SetDeadline(time.Now().Add(testkit.Patience))
-			resp, err := tryAsk(conn, "GET /work HTTP/1.1\r\nHost: a\r\n"+end)
-			return conn, string(resp.Body()), errors.Join(err, conn.Close())
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := start(t, 2, nil)
-			conn := s.dial(t)
-			if got := string(ask(t, conn, get("/work")).Body()); got != "0" {
-				t.Errorf("a server at rest answers from loop %s", got)
-			}
-			var mu sync.Mutex
-			answers := map[string]int{}
-			deadline := time.Now().Add(testkit.Patience)
-			together(16, func(int) {
-				var conn net.Conn
-				for {
-					var loop string
-					var err error
-					conn, loop, err = c.ask(conn, s)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					mu.Lock()
-					answers[loop]++
-					shared := answers["1"] > 50
-					mu.Unlock()
-					if shared || time.Now().After(deadline) {
-						conn.Close()
-						return
-					}
-				}
-			})
-			if answers["1"] <= 50 {
-				t.Errorf("answers by loop: %v", answers)
-			}
-			testkit.Eventually(t, "one connection is left", func() bool { return s.metric(t, metricOpen) == 1 })
-		})
-	}
 }

@@ -20,14 +20,13 @@
 //	               TryServe, send      ◀─────────│ (no memory │
 //	                │        │            bytes  │  but conn) │
 //	    last answer │        │                   └────────────┘
-//	                │        │ Await                   ▲ ▲
-//	                │        ├──────────▶ parked ──────┘ │ Done: TryServe again, send
-//	                ▼        ▼ anything else             │
-//	              closed   with a goroutine: ────────────┘ waits for the next request
-//	                       fasthttp.Server.ServeConn ───▶ closed
+//	                │        │ Await                    ▲
+//	                │        ├──────────▶ parked ───────┘ Done: TryServe again, send
+//	                ▼        ▼ anything else
+//	              closed   with a goroutine, until it is closed: fasthttp.Server.ServeConn
 //
-// A connection is in exactly one of these states, and belongs to exactly one loop (conn_linux.go). A loop is one goroutine;
-// nothing but its inbox is shared (loop_linux.go).
+// A connection is in exactly one of these states. Until a goroutine gets it, it belongs to one loop (conn_linux.go). A loop is one
+// goroutine; nothing but its inbox is shared (loop_linux.go).
 //
 // # What the loop answers
 //
@@ -35,9 +34,11 @@
 // GET or HEAD without a body (serve_linux.go). TryServe promises not to block; it declines what it cannot answer from
 // memory. There is no second HTTP implementation: half a request, a body, chunks, Expect, Upgrade, errors of syntax, long
 // pipelines, a client that does not take its answer, all of these go to a goroutine with the bytes already read
-// (handed_linux.go), and fasthttp's server sees the connection as if the loop had never been there. When that server waits
-// for the next request, the connection goes back to its loop: one request in two packets does
-// not cost a goroutine for as long as the connection lasts. The same tests run against both ways.
+// (handed_linux.go), and fasthttp's server sees the connection as if the loop had never been there. The same tests run against both
+// ways.
+//
+// A goroutine keeps the connection for some further requests, and then an answer of it ends the connection (Server.serveHTTP), so
+// that a proxy's connections come back to the loops. Only so many connections have an idle goroutine.
 //
 // A request that only waits for an event, such as the end of a look-up in the store, needs no goroutine: TryServe has the event call a
 // waiter's Done (Request.Await), and the connection is parked with the bytes already read until then (wait_linux.go). Any number of
@@ -45,30 +46,29 @@
 //
 // # Bounds
 //
-// Connections idle in lists in order of time (time_linux.go), so that timeouts cost nothing until they pass and the one that
-// has idled for longest is known: it makes room when Config.MaxConnections are open. One address may have
-// Config.MaxConnectionsPerAddress. When the system is out of descriptors or memory, a loop closes idle
-// connections, waits a moment and goes on (accept_linux.go).
+// Connections of loops idle in lists in order of time (time_linux.go), so that timeouts cost nothing until they pass; goroutines'
+// connections that wait for a request are in one list (bounded.go). When Config.MaxConnections are open, the connection that has
+// been idle for longest makes room, whichever way it is served. One address may have Config.MaxConnectionsPerAddress. When the
+// system is out of descriptors or memory, idle connections are closed, and the loop waits a moment and goes on (accept_linux.go).
 //
 // # CPUs
 //
-// One busy loop costs less than two half-busy ones. So loops take up work one after another, when those that accept are busy and a CPU is
-// idle (balance_linux.go). A busy loop waits without telling Go's scheduler, and keeps its place to run; an idle one waits like any other
-// goroutine and costs nothing (loop.wait). Config.ReserveCPUs gives the scheduler as many places more.
+// There is one loop per two CPUs, since two half-busy loops cost more than one busy loop. All of them accept: the kernel skips loops that
+// are busy (EPOLLEXCLUSIVE), so a loop that is stuck, in a page fault of a slow disk for example, delays its own connections but no new
+// ones. A busy loop waits outside Go's scheduler, and keeps its place to run; an idle one waits like any other goroutine and costs nothing
+// (loop.wait). Config.ReserveCPUs gives the scheduler as many places more.
 //
-// A loop that is stuck, in a page fault of a slow disk for example, delays its own connections, but no new ones: a watcher has another loop
-// accept (watch_linux.go). When the server stops, it waits for a stuck loop no longer than for requests under way, and returns ErrStuck
-// (server_linux.go).
+// When the server stops, it waits for a stuck loop no longer than for requests under way, and returns ErrStuck (server_linux.go).
 //
 // # HTTPS
 //
 // A handshake takes a hundred times as long as a redirect, so loops would win nothing: Server.ServeTLS has goroutines serve HTTPS, with
-// the same handler, timeouts and bounds (secure.go). When all connections are taken, those of either kind make room. Handshakes have bounds
-// of their own, and compute in turns on some of the CPUs (handshake.go), so that a flood of them leaves the others to the loops.
-// Timers are set when deadlines come closer, not with each request (deadline.go).
+// the same handler, timeouts and bounds (secure.go). Handshakes have bounds of their own, and compute in turns on some of the CPUs
+// (handshake.go), so that a flood of them leaves the others to the loops. Timers are set when deadlines come closer, not with each
+// request (deadline.go).
 //
 // # Other systems
 //
-// Without Linux, with Config.Loops 0 or Config.ProxyProtocol (proxied.go) and for listeners that are not the kernel's, fasthttp serves the same Handler on package
-// net, with the same bounds but one: when it is full, new connections are refused (server.go).
+// Without Linux, with Config.Loops 0 or Config.ProxyProtocol (proxied.go) and for listeners that are not the kernel's, fasthttp serves
+// the same Handler on package net, with the same bounds (bounded.go).
 package eventloop

@@ -64,9 +64,6 @@ type app struct {
 	gate     chan struct{} // /wait is answered once it is closed
 	waiting  atomic.Int64
 	awaiting chan *eventloop.Waiter // gets the waiters of /await
-
-	hijacked chan net.Conn // gets the connection of /hijack, until release is closed
-	release  chan struct{}
 }
 
 func (a *app) TryServe(r *eventloop.Request) bool {
@@ -144,13 +141,6 @@ func (a *app) answer(ctx *fasthttp.RequestCtx) {
 		a.waiting.Add(1)
 		<-a.gate
 		ctx.SetBodyString("waited")
-	case "/hijack":
-		conn := ctx.Conn()
-		ctx.HijackSetNoResponse(true)
-		ctx.Hijack(func(net.Conn) {
-			a.hijacked <- conn
-			<-a.release
-		})
 	case "/address":
 		fmt.Fprint(ctx, ctx.RemoteAddr(), " to ", ctx.LocalAddr())
 	default:
@@ -196,7 +186,7 @@ type site struct {
 func start(t testing.TB, loops int, change func(*site)) *site {
 	t.Helper()
 	s := &site{
-		app:     &app{gate: make(chan struct{}), awaiting: make(chan *eventloop.Waiter, 100), hijacked: make(chan net.Conn, 1), release: make(chan struct{})},
+		app:     &app{gate: make(chan struct{}), awaiting: make(chan *eventloop.Waiter, 100)},
 		cfg:     eventloop.DefaultConfig(),
 		grace:   testkit.Patience,
 		metrics: metrics.NewSet(),
@@ -279,10 +269,8 @@ func (s *site) metric(t testing.TB, name string) int {
 const (
 	metricOpen    = "linkstream_edge_connections"
 	metricHanded  = "linkstream_edge_connections_handed_over_total"
-	metricBack    = "linkstream_edge_connections_returned_total"
 	metricShed    = "linkstream_edge_connections_shed_total"
 	metricFull    = `linkstream_edge_connections_refused_total{reason="full"}`
-	metricStuck   = "linkstream_edge_loops_stuck_total"
 	metricAddress = `linkstream_edge_connections_refused_total{reason="address"}`
 )
 

@@ -8,30 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/nettest"
-
 	"linkstream/schema/testkit"
 )
 
-// What a goroutine gets from a loop is a net.Conn in every respect.
-func TestHandedOverConnectionIsAConnection(t *testing.T) {
-	t.Parallel()
-	s := start(t, 1, nil)
-	t.Cleanup(func() { close(s.release) })
-	nettest.TestConn(t, func() (server, client net.Conn, stop func(), err error) {
-		client, err = net.Dial("tcp", s.addr)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		if _, err := io.WriteString(client, get("/hijack")); err != nil {
-			return nil, nil, nil, err
-		}
-		server = <-s.hijacked
-		return server, client, func() { server.Close(); client.Close() }, nil
-	})
-}
-
-func TestConnectionComesBack(t *testing.T) {
+// A connection that a loop has left to a goroutine stays with it: requests of either kind are answered there.
+func TestGoroutineKeepsItsConnection(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		pieces []string
@@ -40,21 +21,22 @@ func TestConnectionComesBack(t *testing.T) {
 		{"after a request that came in two packets", []string{"GET /link HT", "TP/1.1\r\nHost: a\r\n\r\n"}},
 		{"after a request that came byte by byte", strings.Split(get("/link"), "")},
 		{"after a body", []string{"POST /store HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n", "abc"}},
-		{"after a body that was asked for", []string{"POST /store HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n", "abc"}},
-		{"after a body in chunks", []string{"POST /store HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n", "abc\r\n0\r", "\n\r\n"}},
+		{"after a body that was asked for",
+			[]string{"POST /store HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n", "abc"}},
+		{"after a body in chunks",
+			[]string{"POST /store HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n", "abc\r\n0\r", "\n\r\n"}},
 		{"after an upgrade that was declined", []string{"GET /link HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\n\r\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := start(t, 1, nil)
 			conn := s.dial(t)
-			for round := range 3 {
+			for range 3 {
 				for i, piece := range c.pieces {
 					if i > 0 {
 						time.Sleep(pieceGap)
 					}
-					if _, err := io.WriteString(conn, piece); err != nil {
-						t.Fatal(err)
-					}
+					_, err := io.WriteString(conn, piece)
+					testkit.Must(t, err)
 				}
 				resp, err := readAnswer(conn)
 				if err == nil && resp.StatusCode() == 100 {
@@ -63,38 +45,73 @@ func TestConnectionComesBack(t *testing.T) {
 				if err != nil || resp.StatusCode() >= 400 {
 					t.Fatalf("answered %v, error %v", resp, err)
 				}
-				testkit.Eventually(t, "the connection is back", func() bool { return s.metric(t, metricBack) == s.metric(t, metricHanded) })
-				handed := s.metric(t, metricHanded) // pieces may arrive together after all
-				if handed > round+1 || handed <= round && len(c.pieces) == 1 {
-					t.Fatalf("handed over %d times in %d rounds", handed, round+1)
-				}
-				tried := s.tried.Load()
-				if resp := ask(t, conn, get("/link")); resp.StatusCode() != 302 || s.tried.Load() != tried+1 {
-					t.Errorf("then: answered %d, by the loop: %t", resp.StatusCode(), s.tried.Load() > tried)
-				}
+				testkit.Equal(t, "status", ask(t, conn, get("/link")).StatusCode(), 302)
 			}
-			if open := s.metric(t, metricOpen); open != 1 {
-				t.Errorf("%d connections open", open)
+			if handed := s.metric(t, metricHanded); handed > 1 || len(c.pieces) == 1 && handed == 0 {
+				t.Errorf("handed over %d times", handed) // pieces may arrive together after all
 			}
+			testkit.Equal(t, "connections", s.metric(t, metricOpen), 1)
+			testkit.Equal(t, "status of another client", ask(t, s.dial(t), get("/link")).StatusCode(), 302)
+			testkit.Must(t, conn.Close())
+			s.awaitMetric(t, metricOpen, 1)
 		})
 	}
 	t.Run("with the requests that came meanwhile", func(t *testing.T) {
 		s := start(t, 1, nil)
 		conn := s.dial(t)
-		if _, err := io.WriteString(conn, get("/wait")); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(conn, get("/wait"))
+		testkit.Must(t, err)
 		testkit.Eventually(t, "the request is under way", func() bool { return s.waiting.Load() == 1 })
-		if _, err := io.WriteString(conn, get("/link")+get("/store")+get("/page")); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(pieceGap) // the loop is told of them, and leaves them
+		_, err = io.WriteString(conn, get("/link")+get("/store")+get("/page"))
+		testkit.Must(t, err)
 		close(s.gate)
-		for _, want := range []int{200, 302, 200, 404} {
-			if resp, err := readAnswer(conn); err != nil || resp.StatusCode() != want {
-				t.Fatalf("answered %v, error %v, want %d", resp, err, want)
-			}
+		wantStatuses(t, conn, 200, 302, 200, 404)
+	})
+}
+
+// A client that has made an unusual request does not cost a goroutine for as long as it likes.
+func TestConnectionsOfGoroutinesAreBounded(t *testing.T) {
+	t.Run("in requests", func(t *testing.T) {
+		s := start(t, 1, nil)
+		conn := s.dial(t)
+		ask(t, conn, get("/store"))
+		for i := range 32 {
+			testkit.Equal(t, "the last request", ask(t, conn, get("/link")).ConnectionClose(), i == 31)
 		}
+		wantEnd(t, conn, "")
+		tried := s.tried.Load()
+		testkit.Equal(t, "status", ask(t, s.dial(t), get("/link")).StatusCode(), 302)
+		testkit.Equal(t, "answers of the loop", s.tried.Load()-tried, 1)
+	})
+	t.Run("in number", func(t *testing.T) {
+		const most = 1024
+		s := start(t, 1, func(s *site) { s.cfg.MaxConnectionsPerAddress = 0 })
+		for i := range most + 10 {
+			resp := ask(t, s.dial(t), get("/store"))
+			testkit.Equal(t, fmt.Sprintf("connection %d ends", i), resp.ConnectionClose(), i >= most)
+		}
+		s.awaitMetric(t, metricOpen, most)
+		testkit.Equal(t, "status", ask(t, s.dial(t), get("/link")).ConnectionClose(), false)
+	})
+	t.Run("in time", func(t *testing.T) {
+		s := start(t, 1, func(s *site) { s.cfg.IdleTimeout = short })
+		conn := s.dial(t)
+		ask(t, conn, get("/store"))
+		wantEnd(t, conn, "")
+		s.awaitMetric(t, metricOpen, 0)
+	})
+	t.Run("by others that need room", func(t *testing.T) {
+		s := start(t, 1, func(s *site) { s.cfg.MaxConnections = 4 })
+		var conns []net.Conn
+		for i := range 4 { // of a goroutine and of the loop, by turns
+			conn := s.dial(t)
+			ask(t, conn, get([]string{"/store", "/link"}[i%2]))
+			conns = append(conns, conn)
+		}
+		for range 3 {
+			testkit.Equal(t, "status", ask(t, s.dial(t), get("/link")).StatusCode(), 302)
+		}
+		wantEnds(t, conns, 3)
 	})
 }
 

@@ -39,11 +39,10 @@ type loop struct {
 	table    table
 
 	fresh, idle list
-	elsewhere   int       // connections that goroutines have, or that are parked
+	parked      int       // connections
 	waiters     []*Waiter // that no request has
 
 	now       time.Duration // when the turn began, since the server's start
-	balance   balance
 	hot, warm bool          // how fast events follow one another: see wait
 	spareCPUs bool          // there are more places to run at than loops
 	accepts   bool          // the listener is with the poller
@@ -60,10 +59,9 @@ type loop struct {
 	parser  *bufio.Reader
 	writer  *bufio.Writer // into request.out
 
-	sleeping atomic.Bool // a message needs a wake-up
-	posted   atomic.Bool // there is a message
-	aborted  atomic.Bool // connections of goroutines are not waited for any longer
-	turns    atomic.Uint64
+	sleeping atomic.Bool  // a message needs a wake-up
+	posted   atomic.Bool  // there is a message
+	aborted  atomic.Bool  // parked connections are not waited for any longer
 	oldest   atomic.Int64 // start of the longest idle time among its connections, as of the last turn; never without idle ones
 
 	mu    sync.Mutex
@@ -75,25 +73,21 @@ type loop struct {
 // message is what others tell a loop.
 type message struct {
 	kind   messageKind
-	conn   *conn   // comesBack, isGone: one of the loop's
-	passed conn    // passedOn: what is known of another loop's
-	waiter *Waiter // mayGoOn: its request
+	idle   time.Duration // shedOne: since when, at most
+	waiter *Waiter       // mayGoOn: its request
 }
 
 type messageKind uint8
 
 const (
-	comesBack messageKind = iota // a goroutine's connection is idle
-	isGone                       // a goroutine's connection is closed
-	passedOn                     // another loop's connection is the loop's from now on
-	shedOne                      // the longest idle connection makes room
-	mayGoOn                      // what a request has waited for is there
-	wakeUp                       // see Server.stopping and loop.aborted
+	shedOne messageKind = iota // the longest idle connection makes room
+	mayGoOn                    // what a request has waited for is there
+	wakeUp                     // see Server.stopping and loop.aborted
 )
 
 func newLoop(s *Server, number, listener int, local net.Addr) (*loop, error) {
 	l := &loop{server: s, number: number, listener: listener, drained: make(chan struct{}), wakeup: -1}
-	l.oldest.Store(never)
+	l.oldest.Store(int64(never))
 	if err := l.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open event loop: %w", err), l.closeFDs())
 	}
@@ -129,7 +123,8 @@ func (l *loop) closeFDs() error {
 	return errors.Join(errs...)
 }
 
-// startAccepting has the kernel tell the loop of new connections, one loop of those that wait for each of them.
+// startAccepting registers the listener. The kernel wakes one of the loops that wait in epoll_wait for each connection
+// (EPOLLEXCLUSIVE), the first one in the order in which they registered.
 func (l *loop) startAccepting() error {
 	err := l.poller.control(unix.EPOLL_CTL_ADD, int32(l.listener), unix.EPOLLIN|unix.EPOLLEXCLUSIVE, aboutListener, 0)
 	l.accepts = err == nil
@@ -154,7 +149,7 @@ func (l *loop) run() error {
 }
 
 func (l *loop) finished() bool {
-	return l.draining && (l.elsewhere == 0 || l.aborted.Load())
+	return l.draining && (l.parked == 0 || l.aborted.Load())
 }
 
 // turn waits for events and deals with them.
@@ -163,10 +158,8 @@ func (l *loop) turn() error {
 	if err != nil {
 		return fmt.Errorf("wait for connections: %w", err)
 	}
-	l.turns.Add(1)
 	l.request.Now = time.Now()
 	l.now = l.request.Now.Sub(l.server.started)
-	l.measure()
 	for i := range l.poller.events[:n] {
 		event := &l.poller.events[i]
 		switch {
@@ -191,7 +184,7 @@ func (l *loop) turn() error {
 	return l.keepTime()
 }
 
-// drain takes the connections that wait for accept, answers what has come, and closes every connection that is not elsewhere.
+// drain takes the connections that wait for accept, answers what has come, and closes every connection that is not parked.
 func (l *loop) drain() error {
 	defer close(l.drained)
 	l.draining = true
@@ -209,7 +202,7 @@ func (l *loop) drain() error {
 // hear deals with an event of a connection.
 func (l *loop) hear(c *conn, events uint32) {
 	switch c.state {
-	case withGoroutine, parked:
+	case parked:
 		c.told = true
 	case fresh:
 		l.fresh.remove(c)
@@ -245,24 +238,17 @@ func (l *loop) readInbox() {
 	l.mu.Unlock()
 	for _, m := range messages {
 		switch m.kind {
-		case comesBack:
-			l.takeBack(m.conn)
-		case isGone:
-			l.elsewhere--
-			l.table.release(m.conn)
-		case passedOn:
-			l.takeOver(&m.passed)
 		case mayGoOn:
 			l.resume(m.waiter)
 		case shedOne:
-			l.shed()
+			l.shed(m.idle)
 		}
 	}
 	clear(messages)
 	l.spare = messages
 }
 
-// end closes what is left. A goroutine that still has a connection closes it by itself.
+// end closes what is left.
 func (l *loop) end() {
 	if !l.draining { // the loop has failed
 		l.draining = true
@@ -281,10 +267,7 @@ func (l *loop) end() {
 		}
 	}
 	l.table.each(func(c *conn) {
-		switch c.state {
-		case withGoroutine:
-			c.handed.abort()
-		case parked:
+		if c.state == parked {
 			l.close(c)
 		}
 	})

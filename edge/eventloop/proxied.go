@@ -55,18 +55,21 @@ func (c *proxiedConn) enter() error {
 		return nil
 	}
 	addr := remote.AddrPort().Addr().Unmap()
-	client := c.server.client(addr)
-	if c.server.addresses.Take(client, 1) != nil {
+	counted, ok := c.server.addresses.Enter(addr)
+	if !ok {
 		c.server.refuseAddress(addr.String())
 		_, _ = io.WriteString(c.Conn, c.refusal)
 		return io.EOF
 	}
+	if !counted {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		c.server.addresses.Leave(client, 1)
+		c.server.addresses.Leave(addr)
 	} else {
-		c.leave = func() { c.server.addresses.Leave(client, 1) }
+		c.leave = func() { c.server.addresses.Leave(addr) }
 	}
 	return nil
 }

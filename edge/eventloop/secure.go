@@ -7,8 +7,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -25,14 +23,11 @@ type secure struct {
 	fast       *fasthttp.Server
 	handshakes *handshakes
 
-	mu      sync.Mutex
-	waiting chain.List // of *secureConn that wait for a request, longest wait first
-
 	full, resumed, failed *metrics.Counter
 }
 
 func (s *Server) initSecure(set *metrics.Set) {
-	s.secure.fast = s.newFast(s.noteSecure)
+	s.secure.fast = s.newFast(s.serve)
 	s.secure.handshakes = newHandshakes(s.cfg, set)
 	const name = "linkstream_edge_tls_handshakes_total"
 	service.Describe(set, name, "TLS handshakes, by result: full, resumed with a session ticket, or failed.")
@@ -47,7 +42,7 @@ func (s *Server) ServeTLS(ctx context.Context, ln net.Listener, config *tls.Conf
 	defer context.AfterFunc(ctx, func() { s.stopping.Store(true) })()
 	defer context.AfterFunc(ctx, func() {
 		time.AfterFunc(min(freshGrace, grace), func() {
-			for s.shedSecure() {
+			for s.shedWaiting(never) {
 			}
 		})
 	})()
@@ -67,7 +62,7 @@ func (l *secureListener) Accept() (net.Conn, error) {
 		c, err := l.Listener.Accept()
 		if err != nil {
 			if service.IsShortage(err) {
-				l.server.runShortSecure()
+				l.server.runShort()
 			}
 			return nil, err
 		}
@@ -78,93 +73,34 @@ func (l *secureListener) Accept() (net.Conn, error) {
 	}
 }
 
-func (s *Server) runShortSecure() {
-	s.acceptErrors.Inc()
-	for range shedPerShortage {
-		if !s.shedSecure() {
-			return
-		}
-	}
-}
-
 // admitSecure returns nil if a bound refuses the connection.
 func (s *Server) admitSecure(c net.Conn, config *tls.Config) net.Conn {
-	c = &lazyConn{Conn: c}
-	var addr netip.Addr
-	var leave func() // nil: a proxy has yet to name the client
-	if proxied := s.proxied(c, ""); proxied != nil {
-		c = proxied
-	} else if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		addr = remote.AddrPort().Addr().Unmap()
-		client := s.client(addr)
-		if s.addresses.Take(client, 1) != nil {
-			s.refuseAddress(addr.String())
-			return nil
-		}
-		leave = func() { s.addresses.Leave(client, 1) }
-	}
-	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.shedSecure() && !s.shedPlain() {
-		s.open.Add(-1)
-		if leave != nil {
-			leave()
-		}
-		s.refuseFull()
+	secured := new(secureConn)
+	if refusal := s.admit(&secured.boundedConn, &lazyConn{Conn: c}, ""); refusal != "" {
 		return nil
 	}
-	secured := &secureConn{server: s, shaking: shakingConn{Conn: c}, leave: leave}
-	secured.Conn = tls.Server(&secured.shaking, config)
+	secured.shaking.Conn = secured.socket
+	secured.tls = tls.Server(&secured.shaking, config)
+	secured.Conn = secured.tls
 	return secured
 }
 
-// noteSecure records whether a connection waits for a request.
-func (s *Server) noteSecure(c net.Conn, state fasthttp.ConnState) {
-	secured, ok := c.(*secureConn)
-	if !ok {
-		return
-	}
-	s.secure.mu.Lock()
-	defer s.secure.mu.Unlock()
-	if secured.place != nil {
-		s.secure.waiting.Remove(secured.place)
-		secured.place = nil
-	}
-	if state == fasthttp.StateNew || state == fasthttp.StateIdle {
-		secured.place = s.secure.waiting.PushBack(secured)
-	}
-}
-
-// shedSecure closes the TLS connection that has waited longest for a request, and reports whether there was one.
-func (s *Server) shedSecure() bool {
-	s.secure.mu.Lock()
-	defer s.secure.mu.Unlock()
-	first := s.secure.waiting.Front()
-	if first == nil {
-		return false
-	}
-	longest := s.secure.waiting.Remove(first).(*secureConn)
-	longest.place = nil
-	// Its goroutine ends then. Closing the TLS connection itself could wait for the client.
-	_ = longest.NetConn().Close()
-	s.shed.Inc()
-	return true
-}
-
-// secureConn is a TLS connection that stops counting when it is closed.
+// secureConn is a boundedConn with TLS.
 type secureConn struct {
-	*tls.Conn
-	server   *Server
-	shaking  shakingConn    // below Conn
+	boundedConn
+	tls      *tls.Conn
+	shaking  shakingConn    // below tls
 	shaken   bool           // Handshake was called
 	underWay *chain.Element // in handshakes.underWay, or nil
-	leave    func()         // nil if a proxy names the client
-	place    *chain.Element // in secure.waiting, or nil
-	closed   atomic.Bool
 }
+
+// ConnectionState tells fasthttp that the connection is secure.
+func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
 // Handshake is called by fasthttp before the first request. A second call has the result of the first one.
 func (c *secureConn) Handshake() error {
 	if c.shaken {
-		return c.Conn.Handshake()
+		return c.tls.Handshake()
 	}
 	c.shaken = true
 	counts := &c.server.secure
@@ -188,26 +124,15 @@ func (c *secureConn) shakeHands() (resumed bool, err error) {
 	if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok { // reads the PROXY protocol if there is any
 		addr = remote.AddrPort().Addr().Unmap()
 	}
-	client, err := handshakes.begin(c, addr)
+	counted, err := handshakes.begin(c, addr)
 	if err != nil {
 		c.server.complain("TLS handshakes refused: one network has all that it may have under way", "address", addr.String(),
 			"flag", "-edge.max-handshakes-per-address", "max", c.server.cfg.MaxHandshakesPerAddress)
-		return false, errors.Join(err, c.NetConn().Close())
+		return false, errors.Join(err, c.socket.Close())
 	}
-	defer handshakes.end(c, client)
-	if err := c.Conn.Handshake(); err != nil {
+	defer handshakes.end(c, addr, counted)
+	if err := c.tls.Handshake(); err != nil {
 		return false, err
 	}
 	return c.ConnectionState().DidResume, nil
-}
-
-// Close closes the connection.
-func (c *secureConn) Close() error {
-	if !c.closed.Swap(true) {
-		c.server.open.Add(-1)
-		if c.leave != nil {
-			c.leave()
-		}
-	}
-	return c.Conn.Close()
 }

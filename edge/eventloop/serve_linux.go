@@ -2,7 +2,6 @@ package eventloop
 
 import (
 	"net"
-	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -53,14 +52,14 @@ func (l *loop) respond(c *conn, in []byte, again bool) {
 	}
 	switch {
 	case sent < len(out):
-		l.handOver(c, &handed{out: slices.Clone(out[sent:]), in: slices.Clone(rest), closing: closing}, again)
+		l.handOver(c, &handed{out: out[sent:], in: rest, closing: closing})
 	case closing:
 		endSending(c.fd)
 		l.close(c)
 	case len(rest) > 0 && l.request.awaited != nil:
 		l.park(c, l.request.awaited, rest, again)
 	case len(rest) > 0:
-		l.handOver(c, &handed{in: slices.Clone(rest)}, again)
+		l.handOver(c, &handed{in: rest})
 	default:
 		l.keep(c, idle, again)
 	}
@@ -205,7 +204,7 @@ func (l *loop) keep(c *conn, state connState, again bool) {
 // settle gives a connection that was just accepted a place in the table.
 func (l *loop) settle(guest *conn) *conn {
 	c := l.table.take()
-	c.fd, c.peer = guest.fd, guest.peer
+	c.fd, c.peer, c.counted = guest.fd, guest.peer, guest.counted
 	return c
 }
 

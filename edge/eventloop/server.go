@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,8 +13,8 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/schema/fair"
 	"linkstream/schema/service"
-	"linkstream/schema/turns"
 )
 
 const (
@@ -25,6 +24,12 @@ const (
 	logEvery = 10 * time.Second
 	// shedPerShortage is how many idle connections are closed when descriptors run out.
 	shedPerShortage = 8
+	// maxKept is how many requests after the first one a goroutine waits for on a connection of a loop. Then an answer ends the
+	// connection, and the client's next one is a loop's.
+	maxKept = 32
+	// maxHanded is how many connections of loops goroutines keep for further requests. Beyond it each answer of a goroutine ends
+	// its connection, so that clients with unusual requests do not occupy a goroutine each while they are idle.
+	maxHanded = 1 << 10
 	// endGrace is how long loops may take to end after the grace for requests under way.
 	endGrace = time.Second
 )
@@ -36,18 +41,18 @@ type Server struct {
 	log       *slog.Logger
 	fast      *fasthttp.Server
 	secure    secure
-	plain     plainHTTP
-	addresses *turns.Bound // of connections
+	waiting   waiting
+	addresses *fair.Count // of connections
 	started   time.Time
 
-	loops     []*loop
-	looping   atomic.Pointer[[]*loop] // loops, for other goroutines; nil before Serve
-	accepting atomic.Int32            // how many loops accept, counted from the first
-	open      atomic.Int64            // connections of loops, those that goroutines serve included
-	stopping  atomic.Bool             // answers are the last ones of their connections
-	nextLogs  sync.Map                // by message, *atomic.Int64 in nanoseconds since started
+	loops    []*loop
+	looping  atomic.Pointer[[]*loop] // loops, for other goroutines; nil before Serve
+	handed   atomic.Int64            // connections that loops have left to goroutines
+	open     atomic.Int64            // of clients
+	stopping atomic.Bool             // answers are the last ones of their connections
+	nextLogs sync.Map                // by message, *atomic.Int64 in nanoseconds since started
 
-	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors, stuck *metrics.Counter
+	handedOver, shed, refusedFull, refusedAddress, acceptErrors *metrics.Counter
 }
 
 // New returns a server that has yet to Serve. Its metrics go to set.
@@ -57,40 +62,28 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		cfg:       cfg,
 		handler:   handler,
 		log:       log,
-		addresses: turns.NewBound(0, cfg.MaxConnectionsPerAddress),
+		addresses: fair.NewCount(cfg.MaxConnectionsPerAddress, fair.Subnet, cfg.Exempt),
 		started:   time.Now(),
 
 		handedOver: service.NewCounter(set, "linkstream_edge_connections_handed_over_total",
-			"Times that an event loop left a connection to a goroutine."),
-		returned: service.NewCounter(set, "linkstream_edge_connections_returned_total",
-			"Times that a goroutine gave a connection back to its event loop."),
+			"Connections that an event loop left to a goroutine."),
 		shed: service.NewCounter(set, "linkstream_edge_connections_shed_total",
 			"Idle connections that were closed to make room for others."),
 		acceptErrors: service.NewCounter(set, "linkstream_edge_accept_errors_total",
 			"Connections that could not be accepted, and attempts for want of files or memory."),
-		stuck: service.NewCounter(set, "linkstream_edge_loops_stuck_total",
-			"Times that connections waited because every event loop that accepts was stuck."),
 		refusedFull:    service.NewCounter(set, refused+`{reason="full"}`, "Connections that were refused, by reason."),
 		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
-	s.fast = s.newFast(s.notePlain)
+	s.fast = s.newFast(s.serveHTTP)
 	s.initSecure(set)
 	service.NewGauge(set, "linkstream_edge_connections", "Open connections of clients.", func() float64 { return float64(s.open.Load()) })
 	return s
 }
 
-// client returns whose bound counts a connection from addr. Exempt addresses have none.
-func (s *Server) client(addr netip.Addr) turns.Client {
-	if s.cfg.Exempt != nil && s.cfg.Exempt(addr) {
-		return turns.Client{}
-	}
-	return turns.Subnet(addr)
-}
-
 // newFast returns the server of connections on goroutines.
-func (s *Server) newFast(noteState func(net.Conn, fasthttp.ConnState)) *fasthttp.Server {
+func (s *Server) newFast(handler fasthttp.RequestHandler) *fasthttp.Server {
 	fast := &fasthttp.Server{
-		Handler:   s.serve,
+		Handler:   handler,
 		ConnState: noteState,
 		Logger:    service.ConnLogger(s.log),
 
@@ -115,6 +108,14 @@ func (s *Server) newFast(noteState func(net.Conn, fasthttp.ConnState)) *fasthttp
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	s.handler.Serve(ctx)
 	if s.stopping.Load() {
+		ctx.SetConnectionClose()
+	}
+}
+
+// serveHTTP is serve without TLS.
+func (s *Server) serveHTTP(ctx *fasthttp.RequestCtx) {
+	s.serve(ctx)
+	if c, ok := ctx.Conn().(*boundedConn); ok && c.handed && (c.kept >= maxKept || s.handed.Load() > maxHanded) {
 		ctx.SetConnectionClose()
 	}
 }

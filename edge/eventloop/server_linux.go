@@ -12,25 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const awaitEvery = 5 * time.Millisecond // between two looks whether goroutines have finished
+
 // serveLoops is Serve on loops. served is false if ln is not a TCP listener of the kernel.
 func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Duration) (served bool, err error) {
 	listener, err := borrow(ln)
 	if err != nil || listener < 0 {
 		return err != nil, err
 	}
-	watcher, err := s.openLoops(listener, ln.Addr())
-	if err != nil {
+	if err := s.openLoops(listener, ln.Addr()); err != nil {
 		return true, errors.Join(fmt.Errorf("serve on %s: %w", ln.Addr(), err), unix.Close(listener))
 	}
 	// While ln is open, Go's poller wakes a thread for each connection in vain. The loops' descriptor keeps the socket listening.
 	closed := ln.Close()
 	s.looping.Store(&s.loops)
-	s.accepting.Store(1)
 	ended := make(chan error, len(s.loops))
 	for _, l := range s.loops {
 		go func() { ended <- l.run() }()
 	}
-	go watcher.run()
 	running := len(s.loops)
 	var failed error
 	select {
@@ -38,7 +37,7 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	case failed = <-ended:
 		running--
 	}
-	failed = errors.Join(closed, failed, watcher.close())
+	failed = errors.Join(closed, failed)
 	if err := errors.Join(failed, s.stopLoops(listener, ended, running, grace)); err != nil {
 		return true, fmt.Errorf("serve on %s: %w", ln.Addr(), err)
 	}
@@ -49,7 +48,7 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 func (s *Server) stopLoops(listener int, ended <-chan error, running int, grace time.Duration) error {
 	graceful, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	// 1. Waiting connections are accepted; received requests are answered; all connections but those of goroutines are closed.
+	// 1. Waiting connections are accepted; received requests are answered; idle connections are closed.
 	s.stopping.Store(true)
 	s.wakeLoops()
 	drained := true
@@ -65,6 +64,7 @@ func (s *Server) stopLoops(listener int, ended <-chan error, running int, grace 
 	if drained {
 		failed = unix.Close(listener)
 	}
+	s.closeIdle()
 	// 3. Requests under way may finish.
 	defer context.AfterFunc(graceful, func() {
 		for _, l := range s.loops {
@@ -85,10 +85,23 @@ func (s *Server) stopLoops(listener int, ended <-chan error, running int, grace 
 	if !drained {
 		failed = errors.Join(failed, unix.Close(listener))
 	}
+	s.awaitHanded(graceful)
 	return failed
 }
 
-func (s *Server) openLoops(listener int, local net.Addr) (w *watcher, err error) {
+// awaitHanded waits until no goroutine has a connection of a loop, or ctx is done.
+func (s *Server) awaitHanded(ctx context.Context) {
+	ticker := time.NewTicker(awaitEvery)
+	defer ticker.Stop()
+	for s.handed.Load() > 0 && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s *Server) openLoops(listener int, local net.Addr) (err error) {
 	defer func() {
 		if err != nil {
 			for _, open := range s.loops {
@@ -99,11 +112,11 @@ func (s *Server) openLoops(listener int, local net.Addr) (w *watcher, err error)
 	for i := range s.cfg.loopCount() {
 		l, err := newLoop(s, i, listener, local)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.loops = append(s.loops, l)
 	}
-	return newWatcher(s, listener)
+	return nil
 }
 
 func (s *Server) wakeLoops() {

@@ -6,8 +6,6 @@ import (
 	"context"
 	"net"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
 type loop struct{}
@@ -19,6 +17,6 @@ func (s *Server) serveLoops(context.Context, net.Listener, time.Duration) (serve
 	return false, nil
 }
 
-func noteIdle(net.Conn, fasthttp.ConnState) {}
+func (s *Server) longestIdle() (*loop, time.Duration) { return nil, never }
 
-func (s *Server) shedLooped() bool { return false }
+func (*loop) askToShed(time.Duration) bool { return false }

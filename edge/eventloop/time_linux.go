@@ -9,7 +9,6 @@ import (
 const (
 	// shortWait bounds a wait that keeps the loop's thread, in milliseconds.
 	shortWait = 1
-	never     = math.MaxInt64
 )
 
 // wait waits for the next events and returns how many there are, perhaps none.
@@ -22,7 +21,6 @@ const (
 // like any other goroutine. That is slower to wake up, but lets the runtime's monitor sleep, too: for each blocked thread the monitor wakes
 // up some sixty times until it takes its P away, which costs more than many redirects.
 func (l *loop) wait() (int, error) {
-	l.balance.worked += time.Since(l.server.started) - l.now
 	timeout := l.untilNext()
 	l.sleeping.Store(true)
 	if l.posted.Load() { // a message that was posted before sleeping was set writes no wake-up
@@ -64,41 +62,35 @@ func (l *loop) untilNext() int {
 }
 
 func (l *loop) nextDue() time.Duration {
-	next := time.Duration(never)
+	next := never
 	if c := l.fresh.first; c != nil {
 		next = min(next, c.since+l.server.cfg.ReadTimeout)
 	}
 	if c := l.idle.first; c != nil {
 		next = min(next, c.since+l.server.cfg.IdleTimeout)
 	}
-	if !l.accepts && l.isEnlisted() {
+	if !l.accepts && !l.draining {
 		next = min(next, l.acceptAt)
 	}
 	return next
 }
 
-// keepTime handles timeouts, and starts or stops accepting.
+// keepTime handles timeouts, and accepts again after a shortage.
 func (l *loop) keepTime() error {
 	for c := l.fresh.first; c != nil && l.now >= c.since+l.server.cfg.ReadTimeout; c = l.fresh.first {
 		l.fresh.remove(c)
-		l.handOver(c, &handed{late: true}, false) // which answers 408
+		l.handOver(c, &handed{late: true}) // which answers 408
 	}
 	for c := l.idle.first; c != nil && l.now >= c.since+l.server.cfg.IdleTimeout; c = l.idle.first {
 		l.idle.remove(c)
 		l.close(c)
 	}
-	l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first))))
-	switch accepting := l.isEnlisted(); {
-	case accepting && !l.accepts && l.now >= l.acceptAt:
+	l.noteOldest()
+	if !l.accepts && !l.draining && l.now >= l.acceptAt {
 		return l.startAccepting()
-	case !accepting && l.accepts:
-		l.stopAccepting()
-		return l.accept(acceptsAtEnd) // the poller may not report waiting connections to other loops again
 	}
 	return nil
 }
-
-func (l *loop) isEnlisted() bool { return l.number < int(l.server.accepting.Load()) && !l.draining }
 
 func since(c *conn) time.Duration {
 	if c == nil {

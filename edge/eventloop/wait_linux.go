@@ -30,14 +30,14 @@ func (l *loop) park(c *conn, w *Waiter, rest []byte, told bool) {
 	}
 	w.conn, w.in = c, append(w.in[:0], rest...)
 	c.state, c.told, c.waiter = parked, told, w
-	l.elsewhere++
+	l.parked++
 }
 
 // resume answers the request of a waiter, unless its connection has left the loop meanwhile.
 func (l *loop) resume(w *Waiter) {
 	if c := w.conn; c != nil && c.waiter == w {
 		c.waiter = nil
-		l.elsewhere--
+		l.parked--
 		l.request.Resumed = w
 		l.respond(c, w.in, c.told)
 		l.request.Resumed = nil

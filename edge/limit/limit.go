@@ -2,9 +2,9 @@
 //
 // # Protocol
 //
-// The link store divides what a limit leaves among the processes of edges: schema.LeaseStore. A process takes a click from its lease before
-// it appends the click to the spool, which is before the visitor is redirected, and gives it back if the spool has no room. So it needs the
-// store only when a lease is used up.
+// The link store divides what a limit leaves among the processes of edges: schema.LeaseStore. A process takes a click
+// from its lease before it appends the click to the spool, which is before the visitor is redirected, and gives it back
+// if the spool has no room. So it needs the store only when a lease is used up.
 //
 //	                 TakeLease: a share of what nobody has
 //	link store ─────────────────────────────────────────────▶ lease ──take──▶ append, marked "limited" ──▶ redirect
@@ -12,32 +12,37 @@
 //	    │  └────────────────────────────────────────────────────┘
 //	    └── EndLeases: by the next process on the spool, which finds the clicks of the dead one in it ◀── spool
 //
-// A process that is killed leaves its marked clicks in the spool. The spool keeps their number when it removes them. The next process that
-// opens the spool tells the store what the dead one has spent, to the click, and ends its leases: what it had not spent is left for others.
-// Nothing depends on clocks: a process that was suspended goes on with what it holds.
+// A process that is killed leaves its marked clicks in the spool. The spool keeps their number when it removes them.
+// The next process that opens the spool tells the store what the dead one has spent, to the click, and ends its leases:
+// what it had not spent is left for others. Nothing depends on clocks: a process that was suspended goes on with what
+// it holds.
 //
 // # Invariants
 //
-//   - At any time the sum of what all holders are granted of a link, and ended ones have spent, is at most its limit, unless the limit was
-//     lowered afterwards. Holders take turns by the lock of the link's row.
-//   - A holder never has more than it is granted: it adds to a lease what TakeLease returns, and says what it gives back only after it has
-//     taken it out of the lease.
-//   - A marked click stands for one click taken, and is recorded after it. A visitor is redirected only if the click is recorded.
-//   - Calls of a holder about a link take effect in their order: each has a number, and the store ignores one that comes late. A call whose
-//     outcome is not known is followed by one that states the whole lease.
-//   - The spool notes on the disk that a process has leases before its first one, and how many marked clicks a segment has before the
-//     segment is removed.
-//   - Leases are ended only by a process that has the spool locked, and once: a holder that has ended gets nothing any more.
+//   - At any time the sum of what all holders are granted of a link, and ended ones have spent, is at most its limit,
+//     unless the limit was lowered afterwards. Holders take turns by the lock of the link's row.
+//   - A holder never has more than it is granted: it adds to a lease what TakeLease returns, and says what it gives
+//     back only after it has taken it out of the lease.
+//   - A marked click stands for one click taken, and is recorded after it. A visitor is redirected only if the click is
+//     recorded.
+//   - Calls of a holder about a link take effect in their order: each has a number, and the store ignores one that
+//     comes late. A call whose outcome is not known is followed by one that states the whole lease.
+//   - The spool notes on the disk that a process has leases before its first one, and how many marked clicks a segment
+//     has before the segment is removed.
+//   - Leases are ended only by a process that has the spool locked, and once: a holder that has ended gets nothing any
+//     more.
 //
 // # Limits
 //
-//   - What a dead edge holds, at most a thirty-second of what was left, is missing until the next process opens its spool, or "edge drain"
-//     has sent it. If the spool is lost, it never comes back, and its clicks are not counted either.
-//   - What an edge holds and does not use for 500 ms comes back. Until then visitors of other edges may find the link used up.
-//   - A lower limit takes effect when an edge hears of the change, as every change of a link does. An edge that reaches neither the link
-//     store nor an api spends what it holds.
-//   - A power failure may take the last clicks from the disk of an edge, or grants from that of the link store. So may a restored copy: it may
-//     redirect as many visitors again as the copy is older than the original.
+//   - What a dead edge holds, at most a thirty-second of what was left, is missing until the next process opens its
+//     spool, or "edge drain" has sent it. If the spool is lost, it never comes back, and its clicks are not counted
+//     either.
+//   - What an edge holds and does not use for 500 ms comes back. Until then visitors of other edges may find the link
+//     used up.
+//   - A lower limit takes effect when an edge hears of the change, as every change of a link does. An edge that reaches
+//     neither the link store nor an api spends what it holds.
+//   - A power failure may take the last clicks from the disk of an edge, or grants from that of the link store. So may
+//     a restored copy: it may redirect as many visitors again as the copy is older than the original.
 //   - Clicks before a link had a limit do not count towards it; clicks under an earlier limit do.
 package limit
 
@@ -129,7 +134,8 @@ type lease struct {
 
 // New returns the limits of a process with a spool.
 func New(store Store, spool Spool, log *slog.Logger) *Limits {
-	return &Limits{store: store, spool: spool, log: log, began: time.Now(), leases: map[int64]*lease{}, first: make(chan struct{}, 1)}
+	return &Limits{store: store, spool: spool, log: log, began: time.Now(), leases: map[int64]*lease{},
+		first: make(chan struct{}, 1)}
 }
 
 // Ticket is a click that was taken. Exactly one of its methods is called.
@@ -141,8 +147,9 @@ func (t Ticket) Recorded() { t.lease.spent.Add(1) }
 // GiveBack says that the click was not recorded.
 func (t Ticket) GiveBack() { t.lease.left.Add(1) }
 
-// Take takes a click of a link with a limit, from memory. The ticket is for the verdict Open, and only if the visit counts; otherwise
-// nothing is taken. Unknown if the store has to be asked. It does not wait, and does not allocate unless it begins to fetch more.
+// Take takes a click of a link with a limit, from memory. The ticket is for the verdict Open, and only if the visit
+// counts; otherwise nothing is taken. Unknown if the store has to be asked. It does not wait, and does not allocate
+// unless it begins to fetch more.
 func (l *Limits) Take(link, limit int64, counts bool) (Ticket, Verdict) {
 	l.mu.RLock()
 	x := l.leases[link]
@@ -252,7 +259,8 @@ func (l *Limits) ask(x *lease, limit int64, counts bool) {
 	}
 }
 
-// refill states the lease and takes more. It gives back clicks that were granted under another limit. Callers hold x.mu.
+// refill states the lease and takes more. It gives back clicks that were granted under another limit. Callers hold
+// x.mu.
 func (l *Limits) refill(x *lease, limit int64) {
 	if x.limit.Load() != limit {
 		x.giveBack()
@@ -388,7 +396,8 @@ func Settle(ctx context.Context, store Store, spool Spool) error {
 	return nil
 }
 
-// tell states all leases that have changed, and gives back what is left of those that were not used since the last call, or of all.
+// tell states all leases that have changed, and gives back what is left of those that were not used since the last
+// call, or of all.
 func (l *Limits) tell(ctx context.Context, all bool) (err error) {
 	l.mu.RLock()
 	leases := slices.Collect(maps.Values(l.leases))

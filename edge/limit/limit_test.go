@@ -113,42 +113,45 @@ func visit(l *limit.Limits, most int64) limit.Verdict {
 }
 
 func TestLimits(t *testing.T) {
-	inBubble(t, "visitors at the same time share calls of the store", 64*schema.LeaseShare, func(t *testing.T, s *store, l *limit.Limits) {
-		var visitors sync.WaitGroup
-		for range 100 {
-			visitors.Go(func() { testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open) })
-		}
-		visitors.Wait()
-		synctest.Wait()
-		_, takes := s.seen()
-		testkit.Equal(t, "fewer calls than visitors", takes < 5, true)
-	})
-	inBubble(t, "a hot link is never asked for by a visitor after the first one", schema.MaxClickLimit, func(t *testing.T, s *store, l *limit.Limits) {
-		visit(l, s.limit)
-		for range 3 * schema.MaxLease {
-			ticket, verdict := l.Take(link, s.limit, true)
-			if verdict != limit.Open {
-				t.Fatalf("verdict %d", verdict)
+	inBubble(t, "visitors at the same time share calls of the store", 64*schema.LeaseShare,
+		func(t *testing.T, s *store, l *limit.Limits) {
+			var visitors sync.WaitGroup
+			for range 100 {
+				visitors.Go(func() { testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open) })
 			}
-			ticket.Recorded()
-			synctest.Wait() // a click takes no time, so what is fetched ahead needs a chance
-		}
-	})
-	inBubble(t, "clicks that are not used come back, and the lease is forgotten", 100*schema.LeaseShare, func(t *testing.T, s *store, l *limit.Limits) {
-		visit(l, s.limit)
-		lease, _ := s.seen()
-		testkit.Equal(t, "granted", lease.Granted, int64(100))
-		time.Sleep(600 * time.Millisecond)
-		lease, _ = s.seen()
-		testkit.Equal(t, "lease", [2]int64{lease.Granted, lease.Spent}, [2]int64{1, 1})
-		time.Sleep(5 * time.Second)
-		_, verdict := l.Take(link, s.limit, true)
-		testkit.Equal(t, "verdict of a lease that is forgotten", verdict, limit.Unknown)
-		testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open)
-		time.Sleep(600 * time.Millisecond)
-		lease, _ = s.seen()
-		testkit.Equal(t, "spent", lease.Spent, int64(2))
-	})
+			visitors.Wait()
+			synctest.Wait()
+			_, takes := s.seen()
+			testkit.Equal(t, "fewer calls than visitors", takes < 5, true)
+		})
+	inBubble(t, "a hot link is never asked for by a visitor after the first one", schema.MaxClickLimit,
+		func(t *testing.T, s *store, l *limit.Limits) {
+			visit(l, s.limit)
+			for range 3 * schema.MaxLease {
+				ticket, verdict := l.Take(link, s.limit, true)
+				if verdict != limit.Open {
+					t.Fatalf("verdict %d", verdict)
+				}
+				ticket.Recorded()
+				synctest.Wait() // a click takes no time, so what is fetched ahead needs a chance
+			}
+		})
+	inBubble(t, "clicks that are not used come back, and the lease is forgotten", 100*schema.LeaseShare,
+		func(t *testing.T, s *store, l *limit.Limits) {
+			visit(l, s.limit)
+			lease, _ := s.seen()
+			testkit.Equal(t, "granted", lease.Granted, int64(100))
+			time.Sleep(600 * time.Millisecond)
+			lease, _ = s.seen()
+			testkit.Equal(t, "lease", [2]int64{lease.Granted, lease.Spent}, [2]int64{1, 1})
+			time.Sleep(5 * time.Second)
+			_, verdict := l.Take(link, s.limit, true)
+			testkit.Equal(t, "verdict of a lease that is forgotten", verdict, limit.Unknown)
+			testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open)
+			time.Sleep(600 * time.Millisecond)
+			lease, _ = s.seen()
+			testkit.Equal(t, "spent", lease.Spent, int64(2))
+		})
 	inBubble(t, "what does not count asks and takes nothing", 1, func(t *testing.T, s *store, l *limit.Limits) {
 		for range 3 {
 			_, verdict := l.Await(link, s.limit, false)
@@ -184,17 +187,18 @@ func TestLimits(t *testing.T) {
 		lease, _ := s.seen()
 		testkit.Equal(t, "granted", lease.Granted, int64(2))
 	})
-	inBubble(t, "without the store only leases are used", 10*schema.LeaseShare, func(t *testing.T, s *store, l *limit.Limits) {
-		visit(l, s.limit)
-		s.change(func() { s.away = true })
-		for range 9 {
+	inBubble(t, "without the store only leases are used", 10*schema.LeaseShare,
+		func(t *testing.T, s *store, l *limit.Limits) {
+			visit(l, s.limit)
+			s.change(func() { s.away = true })
+			for range 9 {
+				testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open)
+			}
+			testkit.Equal(t, "verdict", visit(l, s.limit), limit.Unavailable)
+			_, verdict := l.Take(link, s.limit, true)
+			testkit.Equal(t, "verdict for a while", verdict, limit.Unavailable)
+			s.change(func() { s.away = false })
+			time.Sleep(time.Second)
 			testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open)
-		}
-		testkit.Equal(t, "verdict", visit(l, s.limit), limit.Unavailable)
-		_, verdict := l.Take(link, s.limit, true)
-		testkit.Equal(t, "verdict for a while", verdict, limit.Unavailable)
-		s.change(func() { s.away = false })
-		time.Sleep(time.Second)
-		testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open)
-	})
+		})
 }

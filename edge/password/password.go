@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/turns"
+	"linkstream/schema/fair"
 )
 
 // Life is how long a grant lets its visitor through.
@@ -39,7 +39,7 @@ const (
 )
 
 // underWay bounds the attempts that wait for a verdict. Networks take turns.
-var underWay = turns.Limits{Places: 64, PlacesEach: 8, Waiting: 256, WaitingEach: 16}
+var underWay = fair.Limits{Places: 64, PlacesEach: 8, Waiting: 256, WaitingEach: 16}
 
 // Store is the part of schema.Database that a Gate uses.
 type Store interface {
@@ -53,14 +53,14 @@ type Checker func(context.Context, schema.PasswordAttempt) (schema.PasswordVerdi
 type Gate struct {
 	store  Store
 	check  Checker
-	turns  *turns.Turns
+	turns  *fair.Turns[fair.Network]
 	key    atomic.Pointer[[]byte]
 	client http.Client
 }
 
 // New returns a gate. With check nil an api checks attempts: the one at base, or, without a base, the one that the store names.
 func New(store Store, check Checker, base schema.BaseURL) *Gate {
-	g := &Gate{store: store, check: check, turns: turns.New(underWay)}
+	g := &Gate{store: store, check: check, turns: fair.NewTurns[fair.Network](underWay)}
 	g.client = http.Client{Timeout: askTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if check == nil {
 		g.check = func(ctx context.Context, a schema.PasswordAttempt) (schema.PasswordVerdict, error) {
@@ -130,8 +130,8 @@ func (g *Gate) appendCode(until []byte, link, version int64) []byte {
 func (g *Gate) Try(ctx context.Context, attempt schema.PasswordAttempt) (schema.PasswordVerdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	network := turns.Site(attempt.Client)
-	if g.turns.Take(ctx, network, 1) != nil {
+	network := fair.Site(attempt.Client)
+	if g.turns.Take(ctx, network) != nil {
 		return schema.PasswordVerdict{Wait: 1}, nil
 	}
 	defer g.turns.Leave(network)

@@ -29,7 +29,8 @@ func TestGrant(t *testing.T) {
 			_ = g.Load(t.Context())
 			return g
 		}
-		one, restarted, other, away := gate(&keys{[]byte("key")}), gate(&keys{[]byte("key")}), gate(&keys{[]byte("other")}), gate(&keys{})
+		one, restarted, other, away := gate(&keys{[]byte("key")}), gate(&keys{[]byte("key")}), gate(&keys{[]byte("other")}),
+			gate(&keys{})
 		grant := []byte(one.Grant(7, 8, time.Now()))
 		for what, c := range map[string]struct {
 			gate          *password.Gate
@@ -38,8 +39,10 @@ func TestGrant(t *testing.T) {
 			want          bool
 		}{
 			"the same edge": {one, 7, 8, 0, true}, "a restarted edge": {restarted, 7, 8, password.Life - time.Second, true},
-			"later": {one, 7, 8, password.Life, false}, "another link": {one, 6, 8, 0, false}, "another version": {one, 7, 9, 0, false},
-			"another key": {other, 7, 8, 0, false}, "no key": {away, 7, 8, 0, false}, "link and version exchanged": {one, 8, 7, 0, false},
+			"later": {one, 7, 8, password.Life, false}, "another link": {one, 6, 8, 0, false},
+			"another version": {one, 7, 9, 0, false},
+			"another key":     {other, 7, 8, 0, false}, "no key": {away, 7, 8, 0, false},
+			"link and version exchanged": {one, 8, 7, 0, false},
 		} {
 			testkit.Equal(t, what, c.gate.Admits(grant, c.link, c.version, time.Now().Add(c.after)), c.want)
 		}

@@ -26,8 +26,8 @@ type request struct {
 	loop   *eventloop.Request // nil on a goroutine, which may wait
 }
 
-// answer decides what a request is answered. It is the only place that does, for event loops and goroutines. It returns false on an
-// event loop if the request has to wait for a look-up (Request.Await), or if a goroutine has to answer it.
+// answer decides what a request is answered. It is the only place that does, for event loops and goroutines. It returns
+// false on an event loop if the request has to wait for a look-up (Request.Await), or if a goroutine has to answer it.
 func (h *Handler) answer(q *request) (answered bool) {
 	defer h.recover(q.RequestCtx, &answered)
 	path := q.Path()
@@ -70,8 +70,8 @@ func (h *Handler) find(q *request, hash []byte) (target resolve.Target, err erro
 	return target, err, true
 }
 
-// follow answers a request for a link that was found, or not. Stops, expiries, extensions and forwarded queries are applied here,
-// before the click is recorded. It returns false if the click has to wait for a goroutine.
+// follow answers a request for a link that was found, or not. Stops, expiries, extensions and forwarded queries are
+// applied here, before the click is recorded. It returns false if the click has to wait for a goroutine.
 func (h *Handler) follow(q *request, target resolve.Target, err error) bool {
 	switch {
 	case err != nil:
@@ -88,8 +88,8 @@ func (h *Handler) follow(q *request, target resolve.Target, err error) bool {
 	return true
 }
 
-// record records the click of a request, if it is one, with the name of the rule or variant that decides, and counts the answer. It
-// returns false on an event loop if the spool would have to wait.
+// record records the click of a request, if it is one, with the name of the rule or variant that decides, and counts
+// the answer. It returns false on an event loop if the spool would have to wait.
 func (h *Handler) record(q *request, target resolve.Target, route []byte, answered *metrics.Counter) bool {
 	var v visitor
 	v.read(&q.Request.Header)
@@ -107,8 +107,8 @@ func (h *Handler) record(q *request, target resolve.Target, route []byte, answer
 	return true
 }
 
-// append appends a click to the spool. It returns false on an event loop if the spool would have to wait, and on a goroutine if it has no
-// room.
+// append appends a click to the spool. It returns false on an event loop if the spool would have to wait, and on a
+// goroutine if it has no room.
 func (h *Handler) append(q *request, click *schema.Click) bool {
 	if q.loop == nil {
 		return h.spool.Append(q.lane, click)
@@ -159,7 +159,8 @@ func (h *Handler) uncounted(v *visitor) *metrics.Counter {
 // isPreview reports whether a path without its slash asks for the page about a link: its hash and a plus sign.
 func isPreview(path []byte) bool { return len(path) > 1 && path[len(path)-1] == '+' }
 
-// preview shows where a link leads. It is no click. It returns false on an event loop, unless the client has seen too many such pages.
+// preview shows where a link leads. It is no click. It returns false on an event loop, unless the client has seen too
+// many such pages.
 func (h *Handler) preview(q *request, hash []byte) bool {
 	if q.loop != nil {
 		wait := h.resolver.WaitPreview(q.client, q.now)
@@ -265,11 +266,12 @@ var wellKnownPath = []byte("/.well-known/")
 
 // isWellKnown reports whether a path is one of those that a host has for programs (RFC 8615).
 func isWellKnown(path []byte) bool {
-	return len(path) > 1 && path[1] == '.' && bytes.HasPrefix(path, wellKnownPath) // the second byte decides for most paths
+	// the second byte decides for most paths
+	return len(path) > 1 && path[1] == '.' && bytes.HasPrefix(path, wellKnownPath)
 }
 
-// wellKnown answers a request for a well-known path, and reports whether there is anything: what an authority validates a host by
-// (RFC 8555, section 8.3), or a document that lets apps open links.
+// wellKnown answers a request for a well-known path, and reports whether there is anything: what an authority validates
+// a host by (RFC 8555, section 8.3), or a document that lets apps open links.
 func (h *Handler) wellKnown(q *request, path []byte) bool {
 	switch name := string(path); name {
 	case schema.AppleLinksPath, schema.AndroidLinksPath:

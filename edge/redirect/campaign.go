@@ -14,8 +14,9 @@ var (
 	utmNames = []string{"utm_source", "utm_medium", "utm_campaign"}
 )
 
-// appendCampaign appends schema.Click.Campaign of a visitor who is sent to location, with the visitor's query unless that is empty: a
-// parameter of location comes before the same one of the visitor. dst is empty and has room for schema.MaxCampaignLen bytes.
+// appendCampaign appends schema.Click.Campaign of a visitor who is sent to location, with the visitor's query unless
+// that is empty: a parameter of location comes before the same one of the visitor. dst is empty and has room for
+// schema.MaxCampaignLen bytes.
 func appendCampaign(dst, location, query []byte) []byte {
 	if !bytes.Contains(location, utmPrefix) && !bytes.Contains(query, utmPrefix) {
 		return dst // as of most links

@@ -24,8 +24,9 @@ func TestChallengesOfAuthorities(t *testing.T) {
 			}
 		})
 		addr := e.serve(t, loops)
-		for path, want := range map[string]int{"/.well-known/acme-challenge/known": 200, "/.well-known/acme-challenge/other": 404,
-			"/.well-known/other/known": 404, "/.known": 404, "/.well-known": 404} {
+		for path, want := range map[string]int{"/.well-known/acme-challenge/known": 200,
+			"/.well-known/acme-challenge/other": 404,
+			"/.well-known/other/known":          404, "/.known": 404, "/.well-known": 404} {
 			resp, body := send(t, addr, "GET", "http://sho.rt"+path)
 			testkit.Equal(t, "status of "+path, resp.StatusCode, want)
 			if want == 200 {

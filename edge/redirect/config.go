@@ -17,9 +17,11 @@ import (
 // Config sets how requests are answered. The zero Config works.
 type Config struct {
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For names the client
-	// Challenge answers requests below /.well-known/acme-challenge/ and reports whether it did; nil: none. Set by the service.
-	Challenge    func(*fasthttp.RequestCtx) bool
-	Countries    *enrich.Countries // for rules that ask for the visitor's country; nil: unknown, or, in a service, those of -edge.geoip
+	// Challenge answers requests below /.well-known/acme-challenge/ and reports whether it did; nil: none. Set by the
+	// service.
+	Challenge func(*fasthttp.RequestCtx) bool
+	// for rules that ask for the visitor's country; nil: unknown, or, in a service, those of -edge.geoip
+	Countries    *enrich.Countries
 	PublicHealth bool              // answer /healthz; the program sets it from -ops.public
 	Robots       Robots            // of every host
 	Passwords    *password.Gate    // of links that ask for one; set by the service
@@ -64,5 +66,6 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.Var(&c.TrustedProxies, "edge.trusted-proxies",
 		"`addresses` or CIDR blocks, separated by commas, of the proxies whose X-Forwarded-For header is trusted")
 	_ = c.Robots.Set(robotsAllow) // needs no file
-	fs.Var(&c.Robots, "edge.robots", "`what` /robots.txt of every host says: allow to let crawlers follow short links, deny, or a file")
+	fs.Var(&c.Robots, "edge.robots", "`what` /robots.txt of every host says: allow to let crawlers follow short links, "+
+		"deny, or a file")
 }

@@ -14,9 +14,10 @@ import (
 	"linkstream/schema/enrich/programs"
 )
 
-// extended answers a request for a link with an extension, in this order: a visitor without the link's password is asked for it; a
-// program that draws a preview gets the card; a link whose limit is used up leads where expired ones do; else the first rule that
-// matches, a variant or the link's URL says where the visitor is sent. It returns false if a goroutine has to answer.
+// extended answers a request for a link with an extension, in this order: a visitor without the link's password is
+// asked for it; a program that draws a preview gets the card; a link whose limit is used up leads where expired ones
+// do; else the first rule that matches, a variant or the link's URL says where the visitor is sent. It returns false if
+// a goroutine has to answer.
 func (h *Handler) extended(q *request, target resolve.Target) bool {
 	location, extension := target.Extended()
 	v := h.visits.Get().(*visit)
@@ -117,8 +118,8 @@ func (v *visit) Has(parameter, value []byte) bool {
 // Unix implements resolve.Visitor.
 func (v *visit) Unix() int64 { return v.now.Unix() }
 
-// Hash implements resolve.Visitor. A visitor is an address and a User-Agent header. The hash has no secret, so that all edges agree on
-// it, today and after a restart: a visitor may find out how to get another variant.
+// Hash implements resolve.Visitor. A visitor is an address and a User-Agent header. The hash has no secret, so that all
+// edges agree on it, today and after a restart: a visitor may find out how to get another variant.
 func (v *visit) Hash() uint64 {
 	var digest xxhash.Digest
 	digest.ResetWithSeed(uint64(v.link))

@@ -19,12 +19,15 @@ import (
 )
 
 const (
-	iPhone   = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1"
-	firefox  = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
-	pixel    = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36"
-	crawler  = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-	discord  = "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)"
-	pinApp   = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 [Pinterest/iOS]"
+	iPhone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+		"Version/18.1 Mobile/15E148 Safari/604.1"
+	firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
+	pixel   = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 " +
+		"Mobile Safari/537.36"
+	crawler = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+	discord = "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)"
+	pinApp  = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+		"Mobile/15E148 [Pinterest/iOS]"
 	tooEarly = 1_000_000_000
 	tooLate  = 4_000_000_000
 )
@@ -33,7 +36,8 @@ const (
 func newRuledEdge(t testing.TB) *edge {
 	return newEdge(t, func(e *edge) {
 		path := filepath.Join(t.TempDir(), "countries.mmdb")
-		enrichtest.WriteCountries(t, path, map[string]enrichtest.Record{"192.0.2.0/24": enrichtest.In("AT"), "2001:db8::/48": enrichtest.In("CH")})
+		enrichtest.WriteCountries(t, path, map[string]enrichtest.Record{"192.0.2.0/24": enrichtest.In("AT"),
+			"2001:db8::/48": enrichtest.In("CH")})
 		var err error
 		e.cfg.Countries, err = enrich.OpenCountries(path, slog.New(slog.DiscardHandler))
 		testkit.Must(t, err)
@@ -66,20 +70,26 @@ func TestRules(t *testing.T) {
 		match  [][4]string // agent, language, address, query
 		others [][4]string
 	}{
-		{"device", conditions{Device: []string{"mobile", "tablet"}}, [][4]string{{iPhone}, {pixel}}, [][4]string{{firefox}, {crawler}, {""}}},
+		{"device", conditions{Device: []string{"mobile", "tablet"}}, [][4]string{{iPhone}, {pixel}},
+			[][4]string{{firefox}, {crawler}, {""}}},
 		{"os", conditions{OS: []string{"iOS"}}, [][4]string{{iPhone}}, [][4]string{{pixel}, {firefox}}},
-		{"browser", conditions{Browser: []string{"Firefox", "Googlebot"}}, [][4]string{{firefox}, {crawler}}, [][4]string{{iPhone}}},
-		{"language", conditions{Language: []string{"de", "fr-CH"}}, [][4]string{{firefox, "de"}, {firefox, "DE-at,en;q=0.5"}, {firefox, "fr-CH"}},
+		{"browser", conditions{Browser: []string{"Firefox", "Googlebot"}}, [][4]string{{firefox}, {crawler}},
+			[][4]string{{iPhone}}},
+		{"language", conditions{Language: []string{"de", "fr-CH"}},
+			[][4]string{{firefox, "de"}, {firefox, "DE-at,en;q=0.5"}, {firefox, "fr-CH"}},
 			[][4]string{{firefox, "en,de;q=0.9"}, {firefox, "fr"}, {firefox, "fr-CA"}, {firefox, ""}, {firefox, "den"}}},
-		{"a language of an old browser", conditions{Language: []string{"he"}}, [][4]string{{firefox, "iw-IL"}, {firefox, "he"}}, [][4]string{{firefox, "id"}}},
+		{"a language of an old browser", conditions{Language: []string{"he"}},
+			[][4]string{{firefox, "iw-IL"}, {firefox, "he"}}, [][4]string{{firefox, "id"}}},
 		{"country", conditions{Country: []string{"AT", "CH"}}, [][4]string{{"", "", "192.0.2.7"}, {"", "", "2001:db8::1"}},
 			[][4]string{{"", "", "198.51.100.1"}, {"", "", ""}}},
-		{"query", conditions{Query: map[string]string{"ref": "a&b", "any": "*"}}, [][4]string{{"", "", "", "any=&ref=a%26b"}, {"", "", "", "ref=x&ref=a%26b&any=1"}},
+		{"query", conditions{Query: map[string]string{"ref": "a&b", "any": "*"}},
+			[][4]string{{"", "", "", "any=&ref=a%26b"}, {"", "", "", "ref=x&ref=a%26b&any=1"}},
 			[][4]string{{"", "", "", "ref=a%26b"}, {"", "", "", "any=1&ref=a"}, {}}},
 		{"a time", conditions{From: tooEarly, Until: tooLate}, [][4]string{{}}, nil},
 		{"a time before", conditions{Until: tooEarly}, nil, [][4]string{{}}},
 		{"a time after", conditions{From: tooLate}, nil, [][4]string{{}}},
-		{"conditions of two kinds", conditions{Device: []string{"mobile"}, Language: []string{"de"}}, [][4]string{{iPhone, "de"}},
+		{"conditions of two kinds", conditions{Device: []string{"mobile"}, Language: []string{"de"}},
+			[][4]string{{iPhone, "de"}},
 			[][4]string{{iPhone, "en"}, {firefox, "de"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,7 +101,8 @@ func TestRules(t *testing.T) {
 					if v[3] != "" {
 						path, forwarded = path+"?"+v[3], want+"?"+v[3]
 					}
-					resp, _ := send(t, addr, "GET", "http://sho.rt"+path, "User-Agent", v[0], "Accept-Language", v[1], "X-Forwarded-For", v[2])
+					resp, _ := send(t, addr, "GET", "http://sho.rt"+path, "User-Agent", v[0], "Accept-Language", v[1],
+						"X-Forwarded-For", v[2])
 					if got := resp.Header.Get("Location"); resp.StatusCode != 302 || got != forwarded {
 						t.Errorf("%q: %d to %q, want %q", v, resp.StatusCode, got, forwarded)
 					}
@@ -107,7 +118,8 @@ func TestFirstRule(t *testing.T) {
 	e := newRuledEdge(t)
 	phones, germans := schema.Conditions{Device: []string{"mobile"}}, schema.Conditions{Language: []string{"de"}}
 	link := e.extend(t, "abc", schema.Extension{Rules: rules(phones, germans)})
-	unsafe := e.extend(t, "unsafe", schema.Extension{Rules: []schema.Rule{{Name: "a", If: phones, URL: "https://unsafe.example/"}}})
+	unsafe := e.extend(t, "unsafe", schema.Extension{
+		Rules: []schema.Rule{{Name: "a", If: phones, URL: "https://unsafe.example/"}}})
 	addr := e.serve(t, 1)
 	visit := func(hash, agent, language, want string) {
 		t.Helper()
@@ -129,7 +141,8 @@ func TestFirstRule(t *testing.T) {
 	testkit.Equal(t, "link of a click", clicks[0].LinkID, link.ID)
 	change := schema.LinkEdit{Active: new(false)}
 	testkit.Must(t, e.store.UpdateLink(t.Context(), &unsafe, change, time.Now()))
-	testkit.Must(t, e.store.UpdateLink(t.Context(), &link, schema.LinkEdit{ExpiresAt: new(time.Now()), ExpiredURL: new("https://late.example/")}, time.Now()))
+	testkit.Must(t, e.store.UpdateLink(t.Context(), &link,
+		schema.LinkEdit{ExpiresAt: new(time.Now()), ExpiredURL: new("https://late.example/")}, time.Now()))
 	e.resolver.Drop(schema.Change{AccountID: e.accountID})
 	visit("unsafe", firefox, "en", "410 ")
 	visit("abc", iPhone, "de", "302 https://late.example/")
@@ -145,11 +158,13 @@ func (e *edge) variant(t testing.TB, hash string, visitor int) string {
 }
 
 func TestVariants(t *testing.T) {
-	e, other := newEdge(t, func(e *edge) { e.spoolCfg.MaxBytes = 256 << 20 }), newEdge(t, func(e *edge) { e.spoolCfg.MaxBytes = 256 << 20 })
+	e, other := newEdge(t, func(e *edge) { e.spoolCfg.MaxBytes = 256 << 20 }),
+		newEdge(t, func(e *edge) { e.spoolCfg.MaxBytes = 256 << 20 })
 	weights := []int{50, 30, 19, 1}
 	x := schema.Extension{}
 	for i, weight := range weights {
-		x.Variants = append(x.Variants, schema.Variant{Name: fmt.Sprint("v", i), URL: fmt.Sprint("https://example.com/v", i), Weight: weight})
+		x.Variants = append(x.Variants, schema.Variant{Name: fmt.Sprint("v", i), URL: fmt.Sprint("https://example.com/v", i),
+			Weight: weight})
 	}
 	link := e.extend(t, "abc", x)
 	other.extend(t, "abc", x) // has the same ID
@@ -186,23 +201,33 @@ func TestVariants(t *testing.T) {
 
 func TestCards(t *testing.T) {
 	e := newEdge(t, nil)
-	e.extend(t, "card", schema.Extension{Card: &schema.Card{Title: `A "title" & <more>`, Description: "ü", Image: new("https://example.com/ü.png")},
+	e.extend(t, "card", schema.Extension{Card: &schema.Card{Title: `A "title" & <more>`, Description: "ü",
+		Image: new("https://example.com/ü.png")},
 		Rules: rules(schema.Conditions{Browser: []string{"Googlebot"}})})
 	e.extend(t, "bare", schema.Extension{Rules: rules(schema.Conditions{Browser: []string{"Googlebot"}})})
 	addr := e.serve(t, 1)
 	for _, agent := range []string{
-		discord, "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "Twitterbot/1.0", "WhatsApp/2.23.20.0",
-		"LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)", "TelegramBot (like TwitterBot)",
-		"Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", "Mastodon/4.3.1 (http.rb/5.2.0; +https://mastodon.example/) Bot",
-		"Mozilla/5.0 (compatible; Bluesky Cardyb/1.1; +mailto:support@bsky.app)", "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5",
-		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0",
-		"Mozilla/5.0 (compatible; redditbot/1.0; +http://www.reddit.com/feedback)", "Pinterest/0.2 (+https://www.pinterest.com/bot.html)",
-		"Viber/13.3.0 CFNetwork/1121.2.2 Darwin/19.3.0", "Synapse (bot; +https://github.com/matrix-org/synapse)", "facebookexternalhit/1.1;line-poker/1.0",
+		discord, "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "Twitterbot/1.0",
+		"WhatsApp/2.23.20.0",
+		"LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)",
+		"TelegramBot (like TwitterBot)",
+		"Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
+		"Mastodon/4.3.1 (http.rb/5.2.0; +https://mastodon.example/) Bot",
+		"Mozilla/5.0 (compatible; Bluesky Cardyb/1.1; +mailto:support@bsky.app)",
+		"Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5",
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 " +
+			"Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0",
+		"Mozilla/5.0 (compatible; redditbot/1.0; +http://www.reddit.com/feedback)",
+		"Pinterest/0.2 (+https://www.pinterest.com/bot.html)",
+		"Viber/13.3.0 CFNetwork/1121.2.2 Darwin/19.3.0", "Synapse (bot; +https://github.com/matrix-org/synapse)",
+		"facebookexternalhit/1.1;line-poker/1.0",
 	} {
 		resp, body := send(t, addr, "GET", "http://sho.rt/card", "User-Agent", agent)
 		testkit.Equal(t, "status for "+agent, resp.StatusCode, 200)
-		for _, part := range []string{`<meta property="og:title" content="A &#34;title&#34; &amp; &lt;more&gt;">`, `content="summary_large_image"`,
-			`<meta property="og:description" content="ü">`, `<meta property="og:image" content="https://example.com/%C3%BC.png">`, `href="https://example.com/"`} {
+		for _, part := range []string{`<meta property="og:title" content="A &#34;title&#34; &amp; &lt;more&gt;">`,
+			`content="summary_large_image"`,
+			`<meta property="og:description" content="ü">`,
+			`<meta property="og:image" content="https://example.com/%C3%BC.png">`, `href="https://example.com/"`} {
 			if !strings.Contains(body, part) {
 				t.Errorf("%s is not in\n%s", part, body)
 			}
@@ -231,7 +256,8 @@ func TestExtendedInstantAnswers(t *testing.T) {
 		return list
 	}
 	condition := func() (c schema.Conditions) {
-		c.Device, c.OS, c.Browser = some("mobile", "desktop", "tablet"), some("iOS", "Linux", "Android"), some("Safari", "Firefox", "Other")
+		c.Device, c.OS, c.Browser = some("mobile", "desktop", "tablet"), some("iOS", "Linux", "Android"),
+			some("Safari", "Firefox", "Other")
 		c.Language, c.Country = some("de", "de-AT", "en"), some("AT", "CH")
 		if random.IntN(3) == 0 {
 			c.Query = map[string]string{pick("a", "b"): pick("1", "*", "")}
@@ -245,7 +271,8 @@ func TestExtendedInstantAnswers(t *testing.T) {
 			x.Rules = append(x.Rules, rules(condition(), condition())...)
 		}
 		if weight := 1 + random.IntN(99); random.IntN(2) == 0 && weight < 100 {
-			x.Variants = []schema.Variant{{Name: "a", URL: "https://example.com/a#f", Weight: weight}, {Name: "b", URL: "https://example.com/b", Weight: 100 - weight}}
+			x.Variants = []schema.Variant{{Name: "a", URL: "https://example.com/a#f", Weight: weight},
+				{Name: "b", URL: "https://example.com/b", Weight: 100 - weight}}
 		}
 		if random.IntN(6) == 0 {
 			x.Password = 1 + random.Int64N(1<<62)
@@ -255,15 +282,18 @@ func TestExtendedInstantAnswers(t *testing.T) {
 		}
 		link := e.extend(t, fmt.Sprint("x", i), x)
 		if random.IntN(5) == 0 {
-			edit := schema.LinkEdit{ExpiresAt: new(time.Now().Add(time.Duration(random.IntN(3)-1) * time.Hour)), ExpiredURL: new(pick("", "https://late.example/#f"))}
+			edit := schema.LinkEdit{ExpiresAt: new(time.Now().Add(time.Duration(random.IntN(3)-1) * time.Hour)),
+				ExpiredURL: new(pick("", "https://late.example/#f"))}
 			testkit.Must(t, e.store.UpdateLink(t.Context(), &link, edit, time.Now()))
 		}
 	}
 	addr := e.serve(t, 1)
 	destinations := map[string]bool{}
 	for range 400 {
-		request := fmt.Sprintf("%s /x%d?%s HTTP/1.1\r\nHost: sho.rt\r\nUser-Agent: %s\r\nAccept-Language: %s\r\nX-Forwarded-For: %s\r\n%sConnection: close\r\n",
-			pick("GET", "GET", "HEAD"), random.IntN(60), pick("", "a=1", "b=&a=%31", "&&;=%"), pick(iPhone, firefox, pixel, crawler, discord, ""),
+		request := fmt.Sprintf("%s /x%d?%s HTTP/1.1\r\nHost: sho.rt\r\nUser-Agent: %s\r\nAccept-Language: "+
+			"%s\r\nX-Forwarded-For: %s\r\n%sConnection: close\r\n",
+			pick("GET", "GET", "HEAD"), random.IntN(60), pick("", "a=1", "b=&a=%31", "&&;=%"),
+			pick(iPhone, firefox, pixel, crawler, discord, ""),
 			pick("de-AT", "en;q=1", "", "*"), pick("192.0.2.7", "2001:db8::9", "198.51.100.3", ""),
 			pick("", "", "Sec-Purpose: prefetch\r\n"))
 		whole := say(t, addr, request+"Expect: nothing\r\n\r\n") // which loops leave alone

@@ -78,7 +78,8 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, e.spool) })
 	cfg := resolve.DefaultConfig()
-	cfg.URL, cfg.CacheBytes, cfg.LookupTimeout = schema.MustParseBaseURL("https://sho.rt"), 8<<20, time.Minute // a busy machine may take long
+	// a busy machine may take long
+	cfg.URL, cfg.CacheBytes, cfg.LookupTimeout = schema.MustParseBaseURL("https://sho.rt"), 8<<20, time.Minute
 	cfg.Site, cfg.AppLinks = e.site, e.appLinks
 	if e.unknown > 0 {
 		cfg.MaxUnknownRate = e.unknown
@@ -209,7 +210,8 @@ type faultyStore struct {
 func newFaultyStore(t testing.TB) *faultyStore {
 	s := new(faultyStore)
 	s.Database = sqlitetest.New(t)
-	s.Fault = storetest.FaultOf(func(context.Context) error { return s.begin() }, "Destinations", "LinksByHash", "VerifiedDomain", "AppLinks")
+	s.Fault = storetest.FaultOf(func(context.Context) error { return s.begin() }, "Destinations", "LinksByHash",
+		"VerifiedDomain", "AppLinks")
 	return s
 }
 
@@ -228,7 +230,8 @@ func (s *faultyStore) begin() error {
 	return nil
 }
 
-func (s *faultyStore) TakeLease(ctx context.Context, holder schema.Incarnation, lease schema.LimitLease) (schema.LimitLease, error) {
+func (s *faultyStore) TakeLease(ctx context.Context, holder schema.Incarnation,
+	lease schema.LimitLease) (schema.LimitLease, error) {
 	if err := s.begin(); err != nil {
 		return lease, err
 	}

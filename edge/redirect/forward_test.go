@@ -22,7 +22,8 @@ func TestForwardedQuery(t *testing.T) {
 		{"a query that ends with &", "https://example.com/?own&", "a", "https://example.com/?own&&a"},
 		{"a fragment stays at the end", "https://example.com/#part", "a=b", "https://example.com/?a=b#part"},
 		{"a query and a fragment", "https://example.com/?own=1#part", "a=b", "https://example.com/?own=1&a=b#part"},
-		{"a question mark in the fragment begins no query", "https://example.com/#part?x", "a", "https://example.com/?a#part?x"},
+		{"a question mark in the fragment begins no query", "https://example.com/#part?x", "a",
+			"https://example.com/?a#part?x"},
 		{"a host without a path", "https://example.com", "a", "https://example.com?a"},
 		{"the visitor's query is unchanged", "https://example.com/", "a=%zz+%20/?:@!$'()*,;[]{}|\\^`<>\"",
 			"https://example.com/?a=%zz+%20/?:@!$'()*,;[]{}|\\^`<>\""},
@@ -55,7 +56,8 @@ func FuzzForward(f *testing.F) {
 		if len(got) > redirect.MaxForwarded || !strings.HasPrefix(got, base) || !strings.HasSuffix(got, fragment) {
 			t.Errorf("%q with %q: %q", location, query, got)
 		}
-		if strings.Count(got, "#") != strings.Count(location, "#") || strings.ContainsFunc(got, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		if strings.Count(got, "#") != strings.Count(location, "#") ||
+			strings.ContainsFunc(got, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 			t.Errorf("%q with %q: %q", location, query, got)
 		}
 		added := strings.TrimSuffix(strings.TrimPrefix(got, base), location[len(base):])
@@ -78,7 +80,8 @@ func TestExpiredAndForwarded(t *testing.T) {
 		for range 2 { // from the store, and from memory
 			for path, want := range map[string]string{
 				"/forward?a=b&c=%20": "https://example.com/?own=1&a=b&c=%20#part", "/forward?": "https://example.com/?own=1#part",
-				"/forward": "https://example.com/?own=1#part", "/plain?a=b": "https://example.com/", "/moved?a=b": "https://late.example/?a=b",
+				"/forward": "https://example.com/?own=1#part", "/plain?a=b": "https://example.com/",
+				"/moved?a=b": "https://late.example/?a=b",
 			} {
 				resp, _ := send(t, addr, http.MethodGet, "http://sho.rt"+path)
 				if got := resp.Header.Get("Location"); resp.StatusCode != http.StatusFound || got != want {
@@ -105,7 +108,8 @@ func TestPreview(t *testing.T) {
 		testkit.Must(t, e.store.DeleteLink(t.Context(), deleted, time.Now()))
 		addr := e.serve(t, loops)
 		resp, body := send(t, addr, http.MethodGet, "http://sho.rt/abc+")
-		for _, want := range []string{"<h1>Books &amp; &lt;more&gt;</h1>", `href="https://xn--bcher-kva.example/%3ci%3e?a=b&amp;c"`,
+		for _, want := range []string{"<h1>Books &amp; &lt;more&gt;</h1>",
+			`href="https://xn--bcher-kva.example/%3ci%3e?a=b&amp;c"`,
 			">https://xn--bcher-kva.example/&lt;i&gt;?a=b&amp;c<", "Created on 2026-03-04"} {
 			if resp.StatusCode != http.StatusOK || !strings.Contains(body, want) {
 				t.Errorf("%d without %q: %s", resp.StatusCode, want, body)
@@ -118,7 +122,8 @@ func TestPreview(t *testing.T) {
 			!strings.Contains(body, "<h1>Where this link leads</h1>") {
 			t.Errorf("%d %s", resp.StatusCode, body)
 		}
-		for path, want := range map[string]int{"/deleted+": 410, "/bad+": 410, "/none+": 404, "/+": 404, "/abc++": 404, "/abc+?x": 200} {
+		for path, want := range map[string]int{"/deleted+": 410, "/bad+": 410, "/none+": 404, "/+": 404, "/abc++": 404,
+			"/abc+?x": 200} {
 			if resp, _ := send(t, addr, http.MethodGet, "http://sho.rt"+path); resp.StatusCode != want {
 				t.Errorf("%s: %d, want %d", path, resp.StatusCode, want)
 			}
@@ -139,7 +144,8 @@ func TestPreviewsAreBounded(t *testing.T) {
 		answers := map[int]int{}
 		for range 300 {
 			resp, _ := send(t, addr, http.MethodGet, "http://sho.rt/abc+")
-			if answers[resp.StatusCode]++; resp.StatusCode == http.StatusTooManyRequests && resp.Header.Get("Retry-After") == "" {
+			if answers[resp.StatusCode]++; resp.StatusCode == http.StatusTooManyRequests &&
+				resp.Header.Get("Retry-After") == "" {
 				t.Fatal("no Retry-After")
 			}
 		}

@@ -8,11 +8,12 @@
 //	                                 ├─ ErrTooMany ───────┼─▶ 429 with Retry-After
 //	                                 └─ CodeUnavailable ──┴─▶ 503 with Retry-After
 //
-// One function, Handler.answer, decides about every request (answer.go). On an event loop it runs as TryServe, which parks a request
-// that has to wait for a look-up, and leaves one that needs anything else to Serve. On a goroutine, Serve is the same and waits.
+// One function, Handler.answer, decides about every request (answer.go). On an event loop it runs as TryServe, which
+// parks a request that has to wait for a look-up, and leaves one that needs anything else to Serve. On a goroutine,
+// Serve is the same and waits.
 //
-// The server writes an answer after the handler has returned. Therefore every click whose redirect was answered is in the
-// spool, unless the spool was full. HEAD requests and prefetches are redirected but are not clicks.
+// The server writes an answer after the handler has returned. Therefore every click whose redirect was answered is in
+// the spool, unless the spool was full. HEAD requests and prefetches are redirected but are not clicks.
 package redirect
 
 import (
@@ -133,8 +134,9 @@ func (h *Handler) client(ctx *fasthttp.RequestCtx) netip.Addr {
 	return h.proxies.Client(peer, &ctx.Request.Header)
 }
 
-// unsampled are the bits of a request's time that are zero in the requests that are timed, one in 64. The lowest bits of a clock in
-// nanoseconds are as good as random. So most requests need neither a second reading of the clock nor a counter that all CPUs share.
+// unsampled are the bits of a request's time that are zero in the requests that are timed, one in 64. The lowest bits
+// of a clock in nanoseconds are as good as random. So most requests need neither a second reading of the clock nor a
+// counter that all CPUs share.
 const unsampled = 1<<6 - 1
 
 // time records how long an answer took, of one request in 64.

@@ -39,7 +39,8 @@ func TestAnswers(t *testing.T) {
 		}{
 			{"a link", "GET", "http://sho.rt/abc", 302, "https://example.com/a?b=c#d"},
 			{"HEAD of a link", "HEAD", "http://sho.rt/abc", 302, "https://example.com/a?b=c#d"},
-			{"a link that is not ASCII", "GET", "http://sho.rt/b_-9", 302, "https://xn--bcher-kva.example/%C3%9F?q=%C3%BC%20x#%C3%A9"},
+			{"a link that is not ASCII", "GET", "http://sho.rt/b_-9", 302,
+				"https://xn--bcher-kva.example/%C3%9F?q=%C3%BC%20x#%C3%A9"},
 			{"a query is ignored", "GET", "http://sho.rt/abc?u=https://x.example/y", 302, "https://example.com/a?b=c#d"},
 			{"an escaped hash", "GET", "http://sho.rt/%61bc", 302, "https://example.com/a?b=c#d"},
 			{"a host in capitals with a port", "GET", "http://SHO.RT.:8080/abc", 302, "https://example.com/a?b=c#d"},
@@ -111,7 +112,8 @@ func checkPage(t *testing.T, method string, resp *http.Response, body string) {
 	style, _, _ = strings.Cut(style, "</style>")
 	digest := sha256.Sum256([]byte(style))
 	csp := resp.Header.Get("Content-Security-Policy")
-	if !strings.HasPrefix(csp, "default-src 'none';") || !strings.Contains(csp, base64.StdEncoding.EncodeToString(digest[:])) {
+	if !strings.HasPrefix(csp, "default-src 'none';") ||
+		!strings.Contains(csp, base64.StdEncoding.EncodeToString(digest[:])) {
 		t.Errorf("the policy %q does not allow exactly the page's style", csp)
 	}
 	for _, bad := range []string{"<script", "://", "url("} {
@@ -203,8 +205,9 @@ func TestRobots(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "robots.txt")
 	testkit.Must(t, os.WriteFile(file, []byte("User-agent: GPTBot\nDisallow: /\n"), 0o600))
 	for set, want := range map[string]string{
-		"": "User-agent: *\nAllow: /\n", "allow": "User-agent: *\nAllow: /\n", "deny": "User-agent: *\nAllow: /$\nDisallow: /\n",
-		file: "User-agent: GPTBot\nDisallow: /\n",
+		"": "User-agent: *\nAllow: /\n", "allow": "User-agent: *\nAllow: /\n",
+		"deny": "User-agent: *\nAllow: /$\nDisallow: /\n",
+		file:   "User-agent: GPTBot\nDisallow: /\n",
 	} {
 		t.Run(filepath.Base(set), func(t *testing.T) {
 			e := newEdge(t, func(e *edge) {

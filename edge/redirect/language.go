@@ -9,7 +9,8 @@ import (
 )
 
 // languages are those of the pages for visitors; the first one is for everybody else. Each has a file of texts.
-var languages = []language.Tag{language.English, language.German, language.French, language.Spanish, language.Portuguese, language.Italian,
+var languages = []language.Tag{language.English, language.German, language.French, language.Spanish,
+	language.Portuguese, language.Italian,
 	language.Dutch, language.Polish, language.Japanese, language.Chinese}
 
 //go:embed languages
@@ -61,7 +62,8 @@ func readTexts(tag language.Tag) (t texts) {
 // maxAcceptLanguage bounds the field that is parsed. Browsers send less than half of it.
 const maxAcceptLanguage = 256
 
-// matchLanguage returns the index of the visitor's first language that is among languages, and 0, English, without a match.
+// matchLanguage returns the index of the visitor's first language that is among languages, and 0, English, without a
+// match.
 func matchLanguage(matcher language.Matcher, accepted []byte) (index int) {
 	if len(accepted) == 0 || len(accepted) > maxAcceptLanguage {
 		return 0

@@ -35,14 +35,16 @@ func TestLanguages(t *testing.T) {
 	said := func(t *testing.T, path, accepted, want string) []string {
 		t.Helper()
 		resp, body := send(t, addr, "GET", "http://sho.rt"+path, "Accept-Language", accepted)
-		if resp.Header.Get("Content-Language") != want || resp.Header.Get("Vary") != "Accept-Language" || !strings.Contains(body, `<html lang="`+want+`">`) {
+		if resp.Header.Get("Content-Language") != want || resp.Header.Get("Vary") != "Accept-Language" ||
+			!strings.Contains(body, `<html lang="`+want+`">`) {
 			t.Errorf("%s in %q: %v", path, accepted, resp.Header)
 		}
 		texts := []string{heading.FindString(body)}
 		return append(texts, paragraph.FindAllString(body, -1)...)
 	}
 	all := []string{"en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh"}
-	for _, path := range []string{"/", "/nothing", "/off", "/down", "/unsafe", "/deleted", "/expired", "/there+", "/secret"} {
+	for _, path := range []string{"/", "/nothing", "/off", "/down", "/unsafe", "/deleted", "/expired", "/there+",
+		"/secret"} {
 		t.Run("each page is in each language: "+path, func(t *testing.T) {
 			seen := map[string]string{}
 			for _, tag := range all {
@@ -64,8 +66,10 @@ func TestLanguages(t *testing.T) {
 	}
 	t.Run("the visitor's first language that there is", func(t *testing.T) {
 		for accepted, want := range map[string]string{
-			"": "en", "de-AT,de;q=0.9,en;q=0.8": "de", "fi, fr-CA;q=0.5, de;q=0.1": "fr", "pt-BR": "pt", "zh-Hant-TW": "zh", "zh-CN,zh;q=0.9": "zh",
-			"en;q=0.1, ja": "ja", "fi": "en", "*": "en", "nonsense=;,;": "en", strings.Repeat("de,", 200): "en", "de;q=0, nl": "nl",
+			"": "en", "de-AT,de;q=0.9,en;q=0.8": "de", "fi, fr-CA;q=0.5, de;q=0.1": "fr", "pt-BR": "pt", "zh-Hant-TW": "zh",
+			"zh-CN,zh;q=0.9": "zh",
+			"en;q=0.1, ja":   "ja", "fi": "en", "*": "en", "nonsense=;,;": "en", strings.Repeat("de,", 200): "en",
+			"de;q=0, nl": "nl",
 		} {
 			said(t, "/nothing", accepted, want)
 		}

@@ -5,8 +5,8 @@ import (
 	"linkstream/edge/resolve"
 )
 
-// limited answers a request for a link that redirects so many visitors only. Nobody is redirected whose click is not recorded. It returns
-// false if a goroutine has to answer.
+// limited answers a request for a link that redirects so many visitors only. Nobody is redirected whose click is not
+// recorded. It returns false if a goroutine has to answer.
 func (h *Handler) limited(q *request, target resolve.Target, route []byte, most int64) bool {
 	var v visitor
 	v.read(&q.Request.Header)

@@ -62,16 +62,19 @@ func newPages() *pages {
 		template: t, cardTemplate: template.Must(template.New("card").Parse(cardHTML)),
 		matcher: language.NewMatcher(languages),
 
-		badMethod:  english(fasthttp.StatusMethodNotAllowed, "Method not allowed", "Short links support the methods GET and HEAD."),
+		badMethod: english(fasthttp.StatusMethodNotAllowed, "Method not allowed",
+			"Short links support the methods GET and HEAD."),
 		badRequest: english(fasthttp.StatusBadRequest, "Invalid request", "This is not a valid HTTP request."),
 		badVersion: english(fasthttp.StatusHTTPVersionNotSupported, "Version not supported",
 			"Short links support the versions 1.0 and 1.1 of HTTP."),
 		badCoding: english(fasthttp.StatusNotImplemented, "Transfer coding not supported",
 			"Short links support no transfer coding but chunked."),
-		timeout: english(fasthttp.StatusRequestTimeout, "Request timeout", "The request took too long to arrive. Please try again."),
+		timeout: english(fasthttp.StatusRequestTimeout, "Request timeout",
+			"The request took too long to arrive. Please try again."),
 		bodyTooLarge: english(fasthttp.StatusRequestEntityTooLarge, "Request too large",
 			"The body of this request is too large. Short links need no body."),
-		headerTooLarge: english(fasthttp.StatusRequestHeaderFieldsTooLarge, "Request too large", "The header of this request is too large."),
+		headerTooLarge: english(fasthttp.StatusRequestHeaderFieldsTooLarge, "Request too large",
+			"The header of this request is too large."),
 	}
 	for _, tag := range languages {
 		p.visitor = append(p.visitor, newVisitorPages(t, tag))
@@ -135,13 +138,15 @@ func (p *pages) preview(ctx *fasthttp.RequestCtx, target resolve.Target, link sc
 	in := matchLanguage(p.matcher, ctx.Request.Header.Peek(fasthttp.HeaderAcceptLanguage))
 	text := &p.visitor[in].text
 	tag := languages[in].String()
-	page := render(p.template, tag, fasthttp.StatusOK, content{Language: tag, Title: cmp.Or(link.Title, text.Preview.Title),
-		Text: text.Preview.Text, Target: string(target.Location), Created: text.Created + " " + link.CreatedAt.UTC().Format(time.DateOnly)})
+	page := render(p.template, tag, fasthttp.StatusOK,
+		content{Language: tag, Title: cmp.Or(link.Title, text.Preview.Title),
+			Text: text.Preview.Text, Target: string(target.Location),
+			Created: text.Created + " " + link.CreatedAt.UTC().Format(time.DateOnly)})
 	return &page
 }
 
-// card renders the page that programs get which draw previews (https://ogp.me, and Twitter's summary cards). location is where the
-// link leads.
+// card renders the page that programs get which draw previews (https://ogp.me, and Twitter's summary cards). location
+// is where the link leads.
 func (p *pages) card(card resolve.Card, location []byte) *page {
 	page := render(p.cardTemplate, "", fasthttp.StatusOK, struct {
 		resolve.Card

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// grantCookie is the cookie that lets a visitor through who has entered the password of a link. It is sent to that link only.
+	// grantCookie is the cookie that lets a visitor through who has entered the password of a link. It is sent to that
+	// link only.
 	grantCookie   = "linkstream_grant"
 	fieldPassword = "password"
 )
 
-// otherMethod answers a request that is neither GET nor HEAD: a POST is an attempt at a link's password. It returns false on an event
-// loop if a goroutine has to answer.
+// otherMethod answers a request that is neither GET nor HEAD: a POST is an attempt at a link's password. It returns
+// false on an event loop if a goroutine has to answer.
 func (h *Handler) otherMethod(q *request) bool {
 	path := q.Path()
 	if q.IsPost() && len(path) > 1 {
@@ -49,8 +50,9 @@ func asksPassword(target resolve.Target) bool {
 	return extension.Password() != 0
 }
 
-// admit reports whether a visitor has entered the password of a link with a version, lately or by this request. Otherwise it answers
-// with the page that asks for it, which is no click, or returns false for answered if a goroutine has to answer.
+// admit reports whether a visitor has entered the password of a link with a version, lately or by this request.
+// Otherwise it answers with the page that asks for it, which is no click, or returns false for answered if a goroutine
+// has to answer.
 func (h *Handler) admit(q *request, link, version int64) (admitted, answered bool) {
 	if q.IsPost() {
 		return h.tryPassword(q, link), true
@@ -74,8 +76,8 @@ func (h *Handler) admit(q *request, link, version int64) (admitted, answered boo
 	return false, true
 }
 
-// tryPassword reports whether a request has the right password, and answers it otherwise. A right one lets the visitor through for a
-// while.
+// tryPassword reports whether a request has the right password, and answers it otherwise. A right one lets the visitor
+// through for a while.
 func (h *Handler) tryPassword(q *request, link int64) (right bool) {
 	attempt := schema.PasswordAttempt{LinkID: link, Client: q.client, Password: string(q.PostArgs().Peek(fieldPassword))}
 	verdict, err := h.passwords.Try(context.Background(), attempt)
@@ -113,7 +115,8 @@ func (h *Handler) grant(q *request, link, version int64) {
 	q.Response.Header.SetCookie(&cookie)
 }
 
-// passwordsAway answers while no password can be checked. It logs the first failure: visitors decide how many there are.
+// passwordsAway answers while no password can be checked. It logs the first failure: visitors decide how many there
+// are.
 func (h *Handler) passwordsAway(q *request, err error) {
 	if !h.unchecked.Swap(true) {
 		h.log.Warn("passwords of links cannot be checked", "error", err)

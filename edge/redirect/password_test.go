@@ -47,10 +47,13 @@ func TestPassword(t *testing.T) {
 		})
 		extension := &schema.Extension{Password: version, Card: &schema.Card{Title: "A card"},
 			Rules: []schema.Rule{{Name: "de", URL: "https://example.com/de", If: schema.Conditions{Language: []string{"de"}}}}}
-		link := e.create(t, schema.Link{Hash: "secret", URL: "https://example.com/", ForwardQuery: true, Extension: extension})
+		link := e.create(t, schema.Link{Hash: "secret", URL: "https://example.com/", ForwardQuery: true,
+			Extension: extension})
 		e.create(t, schema.Link{Hash: "other", URL: "https://example.com/", Extension: extension})
-		e.create(t, schema.Link{Hash: "unsafe", URL: "https://unsafe.example/", Extension: &schema.Extension{Password: version}})
-		e.create(t, schema.Link{Hash: "late", URL: "https://example.com/", Extension: extension, ExpiresAt: time.Now().Add(-time.Hour),
+		e.create(t, schema.Link{Hash: "unsafe", URL: "https://unsafe.example/",
+			Extension: &schema.Extension{Password: version}})
+		e.create(t, schema.Link{Hash: "late", URL: "https://example.com/", Extension: extension,
+			ExpiresAt:  time.Now().Add(-time.Hour),
 			ExpiredURL: "https://example.com/over"})
 		e.link(t, 0, "open", "https://example.com/")
 		addr := e.serve(t, loops)
@@ -64,13 +67,15 @@ func TestPassword(t *testing.T) {
 			t.Helper()
 			if resp.StatusCode != 200 || !strings.Contains(body, page) || !strings.Contains(body, text) ||
 				resp.Header.Get("X-Robots-Tag") != "noindex" || resp.Header.Get("Cache-Control") != "no-store" ||
-				strings.Contains(resp.Header.Get("Content-Security-Policy"), "form-action") || strings.Contains(body, "example.com") {
+				strings.Contains(resp.Header.Get("Content-Security-Policy"), "form-action") ||
+				strings.Contains(body, "example.com") {
 				t.Errorf("status %d, header %v, body %q", resp.StatusCode, resp.Header, body)
 			}
 		}
 		t.Run("visitors, crawlers and prefetches get the page that asks, and are not counted", func(t *testing.T) {
 			for range 2 {
-				for _, fields := range [][]string{{}, {"Accept-Language", "de"}, {"Sec-Purpose", "prefetch"}, {"User-Agent", "Twitterbot/1.0"},
+				for _, fields := range [][]string{{}, {"Accept-Language", "de"}, {"Sec-Purpose", "prefetch"},
+					{"User-Agent", "Twitterbot/1.0"},
 					{"Cookie", "linkstream_grant=x"}} {
 					resp, body := send(t, addr, "GET", "http://sho.rt/secret?a=b", fields...)
 					wantPage(t, resp, body, "")
@@ -95,9 +100,11 @@ func TestPassword(t *testing.T) {
 			testkit.Equal(t, "attempts", len(attempts()), 0)
 		})
 		t.Run("wrong passwords get the page again, too many 429, and an outage 503", func(t *testing.T) {
-			resp, body := sendBody(t, addr, "POST", "http://sho.rt/secret", "password=nonsense", "X-Forwarded-For", "192.0.2.7", "Accept-Language", "de")
+			resp, body := sendBody(t, addr, "POST", "http://sho.rt/secret", "password=nonsense", "X-Forwarded-For", "192.0.2.7",
+				"Accept-Language", "de")
 			wantPage(t, resp, body, "Dieses Passwort ist falsch.")
-			testkit.Equal(t, "attempt", attempts()[0], schema.PasswordAttempt{LinkID: link.ID, Client: netip.MustParseAddr("192.0.2.7"), Password: "nonsense"})
+			testkit.Equal(t, "attempt", attempts()[0],
+				schema.PasswordAttempt{LinkID: link.ID, Client: netip.MustParseAddr("192.0.2.7"), Password: "nonsense"})
 			resp, body = sendBody(t, addr, "POST", "http://sho.rt/secret", "password=again")
 			if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "30" || !strings.Contains(body, page) {
 				t.Error(resp, body)
@@ -112,11 +119,13 @@ func TestPassword(t *testing.T) {
 		})
 		var cookie string
 		t.Run("the right one leads to the target, which is the click", func(t *testing.T) {
-			resp, _ := sendBody(t, addr, "POST", "http://sho.rt/secret?a=b", "password=%C3%B6pen+%26+sesame", "Referer", "http://sho.rt/secret",
+			resp, _ := sendBody(t, addr, "POST", "http://sho.rt/secret?a=b", "password=%C3%B6pen+%26+sesame", "Referer",
+				"http://sho.rt/secret",
 				"Accept-Language", "de")
 			testkit.Equal(t, "answer", fmt.Sprint(resp.StatusCode, resp.Header.Get("Location")), "303https://example.com/de?a=b")
 			click := clicks(t, 1)[0]
-			testkit.Equal(t, "click", fmt.Sprint(click.LinkID, string(click.Route), string(click.Referrer)), fmt.Sprint(link.ID, "de"))
+			testkit.Equal(t, "click", fmt.Sprint(click.LinkID, string(click.Route), string(click.Referrer)),
+				fmt.Sprint(link.ID, "de"))
 			given := resp.Cookies()[0]
 			if given.MaxAge != 600 || !given.HttpOnly || given.Path != "/secret" || given.SameSite != http.SameSiteLaxMode {
 				t.Errorf("%+v", given)
@@ -133,7 +142,8 @@ func TestPassword(t *testing.T) {
 			clicks(t, 2)
 			resp, body := send(t, addr, "GET", "http://sho.rt/other", "Cookie", cookie)
 			wantPage(t, resp, body, "")
-			resp, body = send(t, addr, "GET", "http://sho.rt/secret", "Cookie", strings.Replace(cookie, cookie[len(cookie)-9:len(cookie)-1], "AAAAAAAA", 1))
+			resp, body = send(t, addr, "GET", "http://sho.rt/secret", "Cookie",
+				strings.Replace(cookie, cookie[len(cookie)-9:len(cookie)-1], "AAAAAAAA", 1))
 			wantPage(t, resp, body, "")
 			changed := *extension
 			changed.Password++

@@ -1,7 +1,7 @@
 //go:build !race
 
-// Under the race detector a sync.Pool drops elements at random: it allocates again, and ristretto loses the requests that
-// it collects in one.
+// Under the race detector a sync.Pool drops elements at random: it allocates again, and ristretto loses the requests
+// that it collects in one.
 
 package redirect_test
 
@@ -23,7 +23,8 @@ func TestServeAllocatesNothing(t *testing.T) {
 	e.link(t, 0, "abcdefg", "https://example.com/some/page?with=query")
 	e.link(t, e.domain(t, "go.example.com", true), "own", "https://example.com/")
 	e.create(t, schema.Link{Hash: "expires", URL: "https://example.com/", ExpiresAt: time.Now().Add(time.Hour)})
-	e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: time.Now(), ExpiredURL: "https://late.example/"})
+	e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: time.Now(),
+		ExpiredURL: "https://late.example/"})
 	e.create(t, schema.Link{Hash: "forward", URL: "https://example.com/?own=1#part", ForwardQuery: true})
 	client := &net.TCPAddr{IP: net.IPv4(203, 0, 113, 7), Port: 4711}
 	proxy := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 4711}
@@ -37,7 +38,8 @@ func TestServeAllocatesNothing(t *testing.T) {
 		{"with user agent and referrer", "http://sho.rt/abcdefg", client,
 			[]string{"User-Agent", agent, "Referer", "https://from.example/", "Accept-Language", "de-AT,de;q=0.9"}},
 		{"on a custom domain", "http://go.example.com/own", client, []string{"User-Agent", agent}},
-		{"behind proxies", "http://sho.rt/abcdefg", proxy, []string{"X-Forwarded-For", "203.0.113.7:80, 2001:db8::1, 10.0.0.2"}},
+		{"behind proxies", "http://sho.rt/abcdefg", proxy,
+			[]string{"X-Forwarded-For", "203.0.113.7:80, 2001:db8::1, 10.0.0.2"}},
 		{"of a link that expires", "http://sho.rt/expires", client, nil},
 		{"of an expired link that leads elsewhere", "http://sho.rt/expired", client, nil},
 		{"with a query that is forwarded", "http://sho.rt/forward?utm_source=a&b=%20c", client, nil},
@@ -74,7 +76,8 @@ func TestRedirectOnLoopAllocatesNothing(t *testing.T) {
 	testkit.Must(t, unix.Connect(fd, &unix.SockaddrInet4{Port: addr.Port, Addr: [4]byte(addr.IP.To4())}))
 	answer := make([]byte, 1000)
 	for _, path := range []string{"/abcdefg", "/forward?utm_source=a&b=%20c"} {
-		request := []byte("GET " + path + " HTTP/1.1\r\nHost: sho.rt\r\nReferer: https://from.example/\r\nAccept-Language: de-AT,de;q=0.9\r\n\r\n")
+		request := []byte("GET " + path + " HTTP/1.1\r\nHost: sho.rt\r\nReferer: " +
+			"https://from.example/\r\nAccept-Language: de-AT,de;q=0.9\r\n\r\n")
 		exchange := func() {
 			n, err := unix.Write(fd, request)
 			if err == nil {
@@ -94,10 +97,13 @@ func TestRedirectOnLoopAllocatesNothing(t *testing.T) {
 
 func TestExtendedRedirectDoesNotAllocate(t *testing.T) {
 	e := newRuledEdge(t)
-	e.extend(t, "abc", schema.Extension{Rules: rules(schema.Conditions{Device: []string{"mobile"}}, schema.Conditions{Country: []string{"AT"}, Language: []string{"he"}},
+	e.extend(t, "abc", schema.Extension{Rules: rules(schema.Conditions{Device: []string{"mobile"}},
+		schema.Conditions{Country: []string{"AT"}, Language: []string{"he"}},
 		schema.Conditions{Query: map[string]string{"a": "b"}}), Card: &schema.Card{Title: "title"},
-		Variants: []schema.Variant{{Name: "a", URL: "https://example.com/a", Weight: 50}, {Name: "b", URL: "https://example.com/b", Weight: 50}}})
-	ctx := request("http://sho.rt/abc?x=1", &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7)}, "User-Agent", firefox, "Accept-Language", "iw-IL")
+		Variants: []schema.Variant{{Name: "a", URL: "https://example.com/a", Weight: 50},
+			{Name: "b", URL: "https://example.com/b", Weight: 50}}})
+	ctx := request("http://sho.rt/abc?x=1", &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7)}, "User-Agent", firefox,
+		"Accept-Language", "iw-IL")
 	e.handler.Serve(ctx)
 	if allocs := testing.AllocsPerRun(100, func() { ctx.Response.Reset(); e.handler.Serve(ctx) }); allocs != 0 {
 		t.Errorf("%v allocations per redirect", allocs)

@@ -14,8 +14,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// A client that asks for one unknown link after the other is refused, without a look-up and on loops without a goroutine, and has its cached links
-// all the same.
+// A client that asks for one unknown link after the other is refused, without a look-up and on loops without a
+// goroutine, and has its cached links all the same.
 func TestFloodOfUnknownLinks(t *testing.T) {
 	eachWay(t, func(t *testing.T, loops int) {
 		const flood, burst = 1000, 200

@@ -87,7 +87,8 @@ func TestLongestLocation(t *testing.T) {
 		var header bytes.Buffer
 		testkit.Must(t, resp.Header.Write(&header))
 		if header.Len() < 23<<10 || header.Len() > documented-4<<10 {
-			t.Errorf("the header has %d bytes: does it fit the buffer of %d in deploy/manual/install.md?", header.Len(), documented)
+			t.Errorf("the header has %d bytes: does it fit the buffer of %d in deploy/manual/install.md?",
+				header.Len(), documented)
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"linkstream/schema/service"
 )
 
-// siteCounters count the redirects of hosts whose domains say where visitors go whom no link leads anywhere. The hosts beyond the first
-// maxCountedHosts are counted together.
+// siteCounters count the redirects of hosts whose domains say where visitors go whom no link leads anywhere. The hosts
+// beyond the first maxCountedHosts are counted together.
 type siteCounters struct {
 	set    *metrics.Set
 	mu     sync.Mutex

@@ -14,16 +14,19 @@ import (
 // newSiteEdge returns an edge whose default domain has a site, as has go.example.com, and an expired link on both.
 func newSiteEdge(t testing.TB) (e *edge, domain int64) {
 	e = newEdge(t, func(e *edge) {
-		e.site = schema.Site{RootURL: "https://default.example/", NotFoundURL: "https://default.example/404", ExpiredURL: "https://default.example/late"}
+		e.site = schema.Site{RootURL: "https://default.example/", NotFoundURL: "https://default.example/404",
+			ExpiredURL: "https://default.example/late"}
 		e.appLinks = schema.AppLinks{Apple: `{"default":1}`}
 	})
 	domain = e.domain(t, "go.example.com", true)
-	testkit.Must(t, e.store.SetSite(t.Context(), domain, schema.Site{RootURL: "https://own.example/ü", NotFoundURL: "https://own.example/404",
-		ExpiredURL: "https://own.example/late"}, schema.AppLinks{Android: "[1]"}))
+	testkit.Must(t, e.store.SetSite(t.Context(), domain,
+		schema.Site{RootURL: "https://own.example/ü", NotFoundURL: "https://own.example/404",
+			ExpiredURL: "https://own.example/late"}, schema.AppLinks{Android: "[1]"}))
 	e.domain(t, "plain.example.com", true)
 	for _, id := range []int64{0, domain, domain + 1} {
 		for hash, url := range map[string]string{"late": "", "moved": "https://example.com/moved"} {
-			e.create(t, schema.Link{DomainID: id, Hash: hash, URL: "https://example.com/", ForwardQuery: true, ExpiresAt: time.Now(), ExpiredURL: url})
+			e.create(t, schema.Link{DomainID: id, Hash: hash, URL: "https://example.com/", ForwardQuery: true,
+				ExpiresAt: time.Now(), ExpiredURL: url})
 		}
 	}
 	return e, domain
@@ -67,7 +70,8 @@ func TestSites(t *testing.T) {
 				for _, method := range []string{"GET", "HEAD"} {
 					resp, _ := send(t, addr, method, "http://"+c.host+c.path)
 					if got := resp.Header.Get("Location"); resp.StatusCode != c.status || got != c.location {
-						t.Errorf("%s of %s on %s: %d to %q, want %d to %q", method, c.path, c.host, resp.StatusCode, got, c.status, c.location)
+						t.Errorf("%s of %s on %s: %d to %q, want %d to %q", method, c.path, c.host, resp.StatusCode, got,
+							c.status, c.location)
 					}
 				}
 				if c.click {
@@ -82,7 +86,8 @@ func TestSites(t *testing.T) {
 		} {
 			testkit.Equal(t, series, e.metric(t, "linkstream_edge_site_redirects_total{"+series+"}"), want)
 		}
-		testkit.Must(t, e.store.SetSite(t.Context(), domain, schema.Site{NotFoundURL: "https://own.example/new"}, schema.AppLinks{}))
+		testkit.Must(t, e.store.SetSite(t.Context(), domain, schema.Site{NotFoundURL: "https://own.example/new"},
+			schema.AppLinks{}))
 		e.resolver.Drop(schema.Change{Host: "go.example.com"})
 		for path, want := range map[string]string{"/": "200 ", "/none": "302 https://own.example/new", "/late": "410 "} {
 			resp, _ := send(t, addr, "GET", "http://go.example.com"+path)
@@ -95,7 +100,8 @@ func TestSites(t *testing.T) {
 func TestBlockedSite(t *testing.T) {
 	e, domain := newSiteEdge(t)
 	const unsafe = "https://unsafe.example/"
-	testkit.Must(t, e.store.SetSite(t.Context(), domain, schema.Site{RootURL: unsafe, NotFoundURL: unsafe, ExpiredURL: unsafe}, schema.AppLinks{}))
+	testkit.Must(t, e.store.SetSite(t.Context(), domain,
+		schema.Site{RootURL: unsafe, NotFoundURL: unsafe, ExpiredURL: unsafe}, schema.AppLinks{}))
 	addr := e.serve(t, 1)
 	for path, want := range map[string]int{"/": 200, "/none": 404, "/late": 410} {
 		resp, _ := send(t, addr, "GET", "http://go.example.com"+path)
@@ -108,7 +114,8 @@ func TestCountedHostsAreBounded(t *testing.T) {
 	addr := e.serve(t, 1)
 	for i := range 503 {
 		host := fmt.Sprint("h", i, ".example.com")
-		testkit.Must(t, e.store.SetSite(t.Context(), e.domain(t, host, true), schema.Site{RootURL: "https://own.example/"}, schema.AppLinks{}))
+		testkit.Must(t, e.store.SetSite(t.Context(), e.domain(t, host, true), schema.Site{RootURL: "https://own.example/"},
+			schema.AppLinks{}))
 		resp, _ := send(t, addr, "GET", "http://"+host+"/")
 		testkit.Equal(t, "status", resp.StatusCode, 302)
 	}
@@ -123,7 +130,8 @@ func TestAppLinks(t *testing.T) {
 		want := func(host, path string, status int, body string) {
 			t.Helper()
 			resp, got := send(t, addr, "GET", "http://"+host+path)
-			if resp.StatusCode != status || status == 200 && (got != body || resp.Header.Get("Content-Type") != "application/json") {
+			if resp.StatusCode != status || status == 200 &&
+				(got != body || resp.Header.Get("Content-Type") != "application/json") {
 				t.Errorf("%s on %s: %d %v %q", path, host, resp.StatusCode, resp.Header, got)
 			}
 			resp, got = send(t, addr, "HEAD", "http://"+host+path)

@@ -58,8 +58,8 @@ func (h *Handler) click(b *clickBuffer, v *visitor, q *request, target resolve.T
 	}
 }
 
-// firstLanguage returns the first language range of Accept-Language, which browsers order by preference. It borrows the header's
-// bytes. Languages after it would say more about the visitor than statistics need.
+// firstLanguage returns the first language range of Accept-Language, which browsers order by preference. It borrows the
+// header's bytes. Languages after it would say more about the visitor than statistics need.
 func firstLanguage(header []byte) []byte {
 	header = bytes.TrimLeft(header[:min(len(header), 2*schema.MaxLanguageLen)], " \t")
 	if end := bytes.IndexAny(header, ",; \t"); end >= 0 {

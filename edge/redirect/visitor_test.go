@@ -14,7 +14,8 @@ import (
 // repeats is how often a request comes.
 const repeats = 2
 
-// visits returns what the server at addr says to a request each time it comes, and the clicks, without what differs by design.
+// visits returns what the server at addr says to a request each time it comes, and the clicks, without what differs by
+// design.
 func (e *edge) visits(t testing.TB, addr, request string) (answers []string, clicks []schema.Click) {
 	t.Helper()
 	for range repeats {
@@ -27,7 +28,8 @@ func (e *edge) visits(t testing.TB, addr, request string) (answers []string, cli
 	return answers, clicks
 }
 
-// sameVisits checks that loops answer and record a request, each time it comes, as goroutines do. It returns the number of clicks.
+// sameVisits checks that loops answer and record a request, each time it comes, as goroutines do. It returns the number
+// of clicks.
 func sameVisits(t testing.TB, goroutines, loops *edge, addrs [2]string, request string) (clicks int) {
 	t.Helper()
 	wantAnswers, wantClicks := goroutines.visits(t, addrs[0], request)
@@ -61,7 +63,8 @@ func twoEdges(t testing.TB, change func(*edge)) (goroutines, loops *edge, addrs 
 
 // Event loops give the same answers and record the same clicks as goroutines do, from memory.
 func TestLoopsAnswerAsGoroutinesDo(t *testing.T) {
-	const fields = "User-Agent: Browser/1.0\r\nReferer: https://from.example/\u00fc\r\nAccept-Language: de-AT, en\r\nConnection: close\r\n\r\n"
+	const fields = "User-Agent: Browser/1.0\r\nReferer: https://from.example/\u00fc\r\nAccept-Language: de-AT, " +
+		"en\r\nConnection: close\r\n\r\n"
 	goroutines, loops, addrs := twoEdges(t, func(e *edge) { e.cfg.PublicHealth = true })
 	for _, c := range []struct {
 		name, path, host, fields string
@@ -121,12 +124,14 @@ func TestVisitorBehindProxies(t *testing.T) {
 
 // FuzzVisitor checks that event loops answer and record every request as goroutines do.
 func FuzzVisitor(f *testing.F) {
-	f.Add("/abc", "Host: sho.rt\r\nUser-Agent: a\r\nUSER-AGENT: b\r\nReferer:c\r\nReferer: d\r\nAccept-Language: ;\r\n\r\n")
+	f.Add("/abc",
+		"Host: sho.rt\r\nUser-Agent: a\r\nUSER-AGENT: b\r\nReferer:c\r\nReferer: d\r\nAccept-Language: ;\r\n\r\n")
 	f.Add("/own", "Host: go.example.com:80\r\nPurpose: prefetch\r\nConnection: keep-alive\r\n\r\n")
 	f.Add("/off", "host: Sho.rt.\nSec-Purpose: a\n b\n\n")
 	f.Add("/forward?a=b&&%zz=?://", "Host: sho.rt\r\n\r\n")
 	f.Add("/forward?x", "Host: sho.rt\r\nX-Forwarded-For: 192.0.2.1\r\nAccept-Language: \t de\r\n\r\n")
-	goroutines, loops, addrs := twoEdges(f, func(e *edge) { e.unknown = 1_000_000 }) // or the two may refuse at different times
+	// or the two may refuse at different times
+	goroutines, loops, addrs := twoEdges(f, func(e *edge) { e.unknown = 1_000_000 })
 	f.Fuzz(func(t *testing.T, path, fields string) {
 		for range 2 { // the first time, the link may have to be looked up
 			sameVisits(t, goroutines, loops, addrs, "GET "+path+" HTTP/1.1\r\n"+fields)

@@ -18,8 +18,8 @@ const (
 	refusedSuffix = ".refused" // clicks that are never accepted: for each one its length in 4 bytes, and the click
 )
 
-// setAside writes a click that the broker refuses for good to the lane's file of such clicks. It fails with errFull if the
-// spool has no room.
+// setAside writes a click that the broker refuses for good to the lane's file of such clicks. It fails with errFull if
+// the spool has no room.
 func (s *Spool) setAside(lane schema.Lane, click []byte) error {
 	size := int64(4 + len(click))
 	if s.used.Add(size) > s.cfg.MaxBytes {

@@ -64,8 +64,8 @@ func TestConcurrentAppends(t *testing.T) {
 	testkit.Equal(t, "segments", len(files(t, cfg.Dir, ".segment")), 0)
 }
 
-// TestReadIsInterrupted reads while clicks are appended, on one CPU: the kernel's timer interrupts the reader anywhere, and then segments
-// are filled before it goes on.
+// TestReadIsInterrupted reads while clicks are appended, on one CPU: the kernel's timer interrupts the reader anywhere,
+// and then segments are filled before it goes on.
 func TestReadIsInterrupted(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	cfg := config(memoryDir(t), 1)

@@ -15,7 +15,8 @@ const (
 	minSegments     = 4 // per lane: one active, one spare, and some to ship
 	minSegmentBytes = 4 << 10
 	maxSegmentBytes = 2 << 20
-	// defaultSegments is how many segments of a lane a spool has room for, unless they would be larger than maxSegmentBytes.
+	// defaultSegments is how many segments of a lane a spool has room for, unless they would be larger than
+	// maxSegmentBytes.
 	defaultSegments = 64
 	maxDefaultLanes = 8 // more lanes would only make batches smaller
 )
@@ -28,15 +29,16 @@ type Config struct {
 	Lanes        int           // 0: one per CPU, at most 8; not a flag
 	Sync         time.Duration // how often clicks are written to the disk
 
-	// BatchBytes is about how many bytes a batch of clicks has at most; 0: less than what brokers accept by default. Not a flag.
+	// BatchBytes is about how many bytes a batch of clicks has at most; 0: less than what brokers accept by default. Not a
+	// flag.
 	BatchBytes int
 	// Await, if it is not nil, waits before each batch of a lane until the topic wants it, or until ctx is done.
 	Await func(ctx context.Context)
 
 	// OnSync, if it is not nil, is called when the first size bytes of a file, or the names in a folder, are on the disk.
 	OnSync func(path string, size int)
-	// OnSegment, if it is not nil, is called before a segment is created, ahead of time or because a click needs it. Its error is
-	// that of the disk.
+	// OnSegment, if it is not nil, is called before a segment is created, ahead of time or because a click needs it. Its
+	// error is that of the disk.
 	OnSegment func(ahead bool) error
 	// Now and Uptime, if they are not nil, replace the wall clock and the monotonic clock.
 	Now    func() time.Time

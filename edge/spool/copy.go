@@ -12,10 +12,10 @@ import (
 	"linkstream/schema"
 )
 
-// Copy copies what the spool in one directory holds into another one, which it creates. A process may use the spool meanwhile:
-// each click that was appended before the call and is not acknowledged yet when the call returns is in the copy. Of a lane
-// the copy has no gap that the lane does not have, except for clicks that are acknowledged. The files are as short as possible.
-// The caller syncs them.
+// Copy copies what the spool in one directory holds into another one, which it creates. A process may use the spool
+// meanwhile: each click that was appended before the call and is not acknowledged yet when the call returns is in the
+// copy. Of a lane the copy has no gap that the lane does not have, except for clicks that are acknowledged. The files
+// are as short as possible. The caller syncs them.
 func Copy(from, to string) error { return copier{func(string) {}}.copy(from, to) }
 
 // copier calls look before it looks at a segment for the first time, and for the second time.
@@ -48,8 +48,8 @@ func (c copier) copy(from, to string) error {
 	return nil
 }
 
-// copyFolder copies the segments of one incarnation, and then the files with what could not be shipped: clicks move from
-// the former to the latter. Any file may be removed meanwhile.
+// copyFolder copies the segments of one incarnation, and then the files with what could not be shipped: clicks move
+// from the former to the latter. Any file may be removed meanwhile.
 func (c copier) copyFolder(from, to string) error {
 	segments, err := c.usedSegments(from)
 	if err != nil {
@@ -88,9 +88,9 @@ type segmentFile struct {
 	firstSeq uint64      // 0 if the header is damaged
 }
 
-// usedSegments returns a folder's segments that are not spares, without gaps in their lanes. While it reads the folder, segments
-// become active and new ones are created. So it reads the folder twice: all segments before one that was active the first time are
-// there the second time, unless they are acknowledged. Newer segments are left out.
+// usedSegments returns a folder's segments that are not spares, without gaps in their lanes. While it reads the folder,
+// segments become active and new ones are created. So it reads the folder twice: all segments before one that was
+// active the first time are there the second time, unless they are acknowledged. Newer segments are left out.
 func (c copier) usedSegments(dir string) (used []segmentFile, err error) {
 	first, err := c.activeSegments(dir)
 	if err != nil {

@@ -27,7 +27,8 @@ type machine struct {
 
 func newMachine(t *testing.T, cfg spool.Config, topic *topic, random *rand.Rand) *machine {
 	s, _ := open(t, cfg)
-	m := &machine{s, spool.NewShipper(s, topic, slog.New(slog.DiscardHandler)), make(map[*spool.Lane]*stream.Batch), random}
+	m := &machine{s, spool.NewShipper(s, topic, slog.New(slog.DiscardHandler)),
+		make(map[*spool.Lane]*stream.Batch), random}
 	for _, l := range s.Lanes() {
 		m.batches[l] = new(stream.Batch)
 	}
@@ -109,8 +110,8 @@ func reopen(t *testing.T, cfg spool.Config, dir string) (lanes map[schema.Lane]*
 	return lanes, log
 }
 
-// wantPending requires that a copy has the clicks of a lane from the one after acknowledged to last, and no gap except for
-// clicks that a segment says are acknowledged.
+// wantPending requires that a copy has the clicks of a lane from the one after acknowledged to last, and no gap except
+// for clicks that a segment says are acknowledged.
 func wantPending(t *testing.T, cfg spool.Config, dir string, id schema.Lane, acknowledged, last uint64) {
 	t.Helper()
 	noted := uint64(0)

@@ -24,7 +24,8 @@ const (
 	recordAlign = 8
 )
 
-// leftClicks is the number of clicks in the spool that left returns: on links 1, 2, 3, …, each with the seq of its link.
+// leftClicks is the number of clicks in the spool that left returns: on links 1, 2, 3, …, each with the seq of its
+// link.
 const leftClicks = 600
 
 // left returns the spool that a killed process leaves, its lane, and the lane's segments in order.
@@ -145,7 +146,8 @@ func TestDamagedRecord(t *testing.T) {
 		for n := range uint32(8) { // at each alignment: a click that would be the next one
 			forged, body := click(4), schema.AppendClickBody(nil, click(99))
 			forged.Referrer = binary.LittleEndian.AppendUint32(make([]byte, n), (3+n+1)<<12|uint32(len(body)+1))
-			forged.Referrer = binary.LittleEndian.AppendUint32(forged.Referrer, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+			forged.Referrer = binary.LittleEndian.AppendUint32(forged.Referrer,
+				crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 			forged.Referrer = append(forged.Referrer, body...)
 			s.Append(0, forged)
 		}
@@ -165,7 +167,9 @@ func TestDamagedRecord(t *testing.T) {
 	})
 	t.Run("damage at the end of a lane does not keep its segments", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)
-		damage(t, segments[len(segments)-1], func(data []byte) { clear(record(data, leftClicks-int(firstSeq(t, segments[len(segments)-1])))[4:]) })
+		damage(t, segments[len(segments)-1], func(data []byte) {
+			clear(record(data, leftClicks-int(firstSeq(t, segments[len(segments)-1])))[4:])
+		})
 		s, log, closeSpool := openLogged(t, cfg)
 		isRun(t, read(t, recovered(s)[0]), id, 1, 1, leftClicks-1)
 		testkit.Equal(t, "reported", log.Contains("are damaged"), true)

@@ -12,8 +12,9 @@ import (
 	"linkstream/schema"
 )
 
-// endedName is a file in a spool's directory that says how many clicks a lane had when its last segment was removed. With it,
-// clicks at the end of a lane can be missed that the broker has acknowledged and then lost. Each entry has 40 bytes:
+// endedName is a file in a spool's directory that says how many clicks a lane had when its last segment was removed.
+// With it, clicks at the end of a lane can be missed that the broker has acknowledged and then lost. Each entry has 40
+// bytes:
 //
 //	incarnation 16 | lane 4 | crc 4 | last seq 8 | Unix time in milliseconds 8
 //
@@ -33,7 +34,8 @@ func (s *Spool) noteEnd(l *Lane) {
 	}
 	path := filepath.Join(s.cfg.Dir, endedName)
 	if err := appendTo(path, encodeEnd(l.id, seq, s.cfg.now())); err != nil {
-		s.log.Warn("cannot note the end of a lane: clicks at its end that are lost later are not noticed", "path", path, "error", err)
+		s.log.Warn("cannot note the end of a lane: clicks at its end that are lost later are not noticed", "path", path,
+			"error", err)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 	"linkstream/schema/stream"
 )
 
-// A redirect handler appends clicks. They stay in the spool, also across restarts, until their shipper acknowledges them.
+// A redirect handler appends clicks. They stay in the spool, also across restarts, until their shipper acknowledges
+// them.
 func Example() {
 	dir, err := os.MkdirTemp("", "spool-")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 
 const page = 4 << 10
 
-// truncate cuts a file short that the spool has mapped. From then on the kernel answers an access to the pages that are cut off
-// as it does when the file system has no block for them: with SIGBUS.
+// truncate cuts a file short that the spool has mapped. From then on the kernel answers an access to the pages that are
+// cut off as it does when the file system has no block for them: with SIGBUS.
 func truncate(tb testing.TB, path string, size int64) {
 	tb.Helper()
 	testkit.Must(tb, os.Truncate(path, size))
@@ -77,7 +77,8 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 		testkit.Equal(t, "segments created for these clicks", created.Load()-before, 0)
 		testkit.Equal(t, "dropped", s.Dropped(), 2)
 		testkit.Equal(t, "files", len(files(t, cfg.Dir, ".segment")), 1) // the spare was of no use
-		testkit.Eventually(t, "it is reported", func() bool { return log.Contains("cannot write spool segments to their end") })
+		testkit.Eventually(t, "it is reported",
+			func() bool { return log.Contains("cannot write spool segments to their end") })
 		uptime.Store(int64(time.Second))
 		testkit.Eventually(t, "there is room", func() bool { return s.Append(0, click(12)) })
 	})

@@ -88,8 +88,8 @@ func isRun(tb testing.TB, clicks []schema.Click, lane schema.Lane, firstSeq uint
 	}
 }
 
-// copyDir returns a copy of a spool's directory as it is now, which is what a killed process leaves. It leaves out spares
-// that are removed concurrently.
+// copyDir returns a copy of a spool's directory as it is now, which is what a killed process leaves. It leaves out
+// spares that are removed concurrently.
 func copyDir(tb testing.TB, dir string) string {
 	tb.Helper()
 	to := tb.TempDir()
@@ -132,7 +132,8 @@ func files(tb testing.TB, dir, suffix string) (paths []string) {
 	return paths
 }
 
-// wantUsed requires that the spool counts the files with clicks, and those of its spares, towards its limit, once none is being created.
+// wantUsed requires that the spool counts the files with clicks, and those of its spares, towards its limit, once none
+// is being created.
 func wantUsed(tb testing.TB, s *spool.Spool, dir string) {
 	tb.Helper()
 	testkit.Succeeds(tb, func() error {

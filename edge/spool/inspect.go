@@ -18,10 +18,12 @@ import (
 	"linkstream/schema"
 )
 
-// Inspect reads the directory of a spool, which another process may use meanwhile. It changes nothing and takes no lock.
+// Inspect reads the directory of a spool, which another process may use meanwhile. It changes nothing and takes no
+// lock.
 //
-// A click that was in the spool when Inspect began is pending in the report, or was acknowledged by then. So whoever reads the
-// topic afterwards, and then the click store, finds each recorded click at least once, wherever it was on its way.
+// A click that was in the spool when Inspect began is pending in the report, or was acknowledged by then. So whoever
+// reads the topic afterwards, and then the click store, finds each recorded click at least once, wherever it was on its
+// way.
 func Inspect(dir string) (schema.SpoolReport, error) {
 	report := schema.SpoolReport{Dir: dir, At: time.Now().UTC(), Lanes: []schema.SpoolLane{}}
 	if _, err := os.Stat(filepath.Join(dir, lockName)); err != nil {
@@ -75,8 +77,8 @@ func (i *inspection) lane(id schema.Lane) *inspectedLane {
 	return i.lanes[id]
 }
 
-// readLanes reads all segments. While it does so, segments become active and new ones are created. So it first looks which are
-// active: segments before them are complete when they are read, or acknowledged. Newer segments are left out.
+// readLanes reads all segments. While it does so, segments become active and new ones are created. So it first looks
+// which are active: segments before them are complete when they are read, or acknowledged. Newer segments are left out.
 func (i *inspection) readLanes() error {
 	newest := make(map[schema.Lane]uint64)
 	if err := i.readFolders(func(dir string) error { return lookAt(dir, newest) }); err != nil {
@@ -203,7 +205,8 @@ func (i *inspection) readSegment(path string) error {
 	id, s, err := scanSegment(data)
 	if s.firstSeq > 0 {
 		l := i.lane(id)
-		l.segments = slices.DeleteFunc(l.segments, func(o inspectedSegment) bool { return o.firstSeq == s.firstSeq }) // of another attempt
+		// of another attempt
+		l.segments = slices.DeleteFunc(l.segments, func(o inspectedSegment) bool { return o.firstSeq == s.firstSeq })
 		l.segments = append(l.segments, s)
 	}
 	return err
@@ -219,8 +222,8 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFileLen))
 }
 
-// scanSegment looks at the content of a segment's file, which is not mapped: it may become shorter at any time. It returns the whole
-// records, and firstSeq 0 for a spare or if the header is damaged.
+// scanSegment looks at the content of a segment's file, which is not mapped: it may become shorter at any time. It
+// returns the whole records, and firstSeq 0 for a spare or if the header is damaged.
 func scanSegment(data []byte) (id schema.Lane, found inspectedSegment, err error) {
 	s := &segment{data: data}
 	if !headerValid(data) {
@@ -252,7 +255,8 @@ func decodeHeader(header []byte) (id schema.Lane, s inspectedSegment) {
 	id.Incarnation = schema.Incarnation(header[offIncarnation:])
 	id.Number = binary.LittleEndian.Uint32(header[offLane:])
 	first := binary.LittleEndian.Uint64(header[offFirstSeq:])
-	return id, inspectedSegment{firstSeq: first, end: first, acknowledged: binary.LittleEndian.Uint64(header[offAcknowledged:])}
+	return id, inspectedSegment{firstSeq: first, end: first,
+		acknowledged: binary.LittleEndian.Uint64(header[offAcknowledged:])}
 }
 
 // atEnd returns end if err says that a file has ended, else err.
@@ -275,7 +279,8 @@ func (i *inspection) readRefused(path string) error {
 	})
 }
 
-// scanRefused calls each for the clicks in a file that setAside writes. It fails with errDamagedRecord at anything else.
+// scanRefused calls each for the clicks in a file that setAside writes. It fails with errDamagedRecord at anything
+// else.
 func scanRefused(r io.Reader, each func(schema.Lane, uint64)) error {
 	value := make([]byte, schema.MaxClickLen)
 	for {

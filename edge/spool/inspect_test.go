@@ -117,7 +117,8 @@ func TestInspectDamage(t *testing.T) {
 		damage(t, segments[1], func(data []byte) { record(data, 5)[8] ^= 1 })
 		second := firstSeq(t, segments[1])
 		report := inspect(t, cfg.Dir)
-		wantLanes(t, report, schema.SpoolLane{Lane: id, Recorded: leftClicks, Pending: numbers(1, second+4, second+6, leftClicks)})
+		wantLanes(t, report, schema.SpoolLane{Lane: id, Recorded: leftClicks,
+			Pending: numbers(1, second+4, second+6, leftClicks)})
 		testkit.Equal(t, "damaged", report.Damaged, []string{segments[1]})
 	})
 	t.Run("a segment without a header is named, also when it is set aside", func(t *testing.T) {
@@ -136,8 +137,8 @@ func TestInspectDamage(t *testing.T) {
 	})
 }
 
-// Whoever acknowledges clicks has them afterwards. So a report that was made before has every click pending that a topic, read
-// after the report, does not have.
+// Whoever acknowledges clicks has them afterwards. So a report that was made before has every click pending that a
+// topic, read after the report, does not have.
 func TestInspectARunningSpool(t *testing.T) {
 	cfg := config(t.TempDir(), 2)
 	s, _ := open(t, cfg)

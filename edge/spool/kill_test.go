@@ -29,7 +29,8 @@ func startChild(t *testing.T, child string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestKill kills processes with SIGKILL while they append. Every click that a process reported as appended must be found.
+// TestKill kills processes with SIGKILL while they append. Every click that a process reported as appended must be
+// found.
 func TestKill(t *testing.T) {
 	const generations, goroutines = 5, 2
 	dir := t.TempDir()
@@ -100,8 +101,8 @@ func appendUntilKilled() error {
 	return <-full
 }
 
-// TestDiskFull runs in another process, which limits the size of its files to a few bytes for some time. For the spool that
-// is a full disk: it cannot allocate a segment.
+// TestDiskFull runs in another process, which limits the size of its files to a few bytes for some time. For the spool
+// that is a full disk: it cannot allocate a segment.
 func TestDiskFull(t *testing.T) {
 	out, err := startChild(t, "disk-full", t.TempDir(), t.TempDir()).CombinedOutput()
 	if err != nil {
@@ -123,7 +124,8 @@ func appendWhileDiskFull() error {
 	if err != nil {
 		return fmt.Errorf("open with a full disk: %w", err)
 	}
-	if late.Append(0, click(1)) || late.Dropped() != 1 || !log.Contains("cannot create spool segment") || late.Ready() == nil {
+	if late.Append(0, click(1)) || late.Dropped() != 1 || !log.Contains("cannot create spool segment") ||
+		late.Ready() == nil {
 		return fmt.Errorf("append with a full disk: dropped %d, ready %v", late.Dropped(), late.Ready())
 	}
 	appended := 0

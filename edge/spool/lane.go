@@ -16,8 +16,8 @@ import (
 // growRetry is the pause after a segment could not be created.
 const growRetry = 100 * time.Millisecond
 
-// Lane is a sequence of clicks in segments. Handlers append at its end, one at a time. One goroutine, the lane's shipper,
-// reads from its beginning. They share the list of segments.
+// Lane is a sequence of clicks in segments. Handlers append at its end, one at a time. One goroutine, the lane's
+// shipper, reads from its beginning. They share the list of segments.
 type Lane struct {
 	id    schema.Lane
 	spool *Spool
@@ -25,7 +25,8 @@ type Lane struct {
 	seq       atomic.Uint64 // of the last click appended
 	acked     atomic.Uint64 // of the last click acknowledged
 	partition atomic.Uint32 // plus one; 0 while the lane has no partition
-	oldest    atomic.Int64  // Unix milliseconds of the oldest click that was read and is not acknowledged; 0 if there is none
+	// Unix milliseconds of the oldest click that was read and is not acknowledged; 0 if there is none
+	oldest atomic.Int64
 
 	waiting atomic.Bool   // the shipper waits in awaitClick
 	arrived chan struct{} // tells it of a click; has room for one
@@ -93,8 +94,8 @@ func (l *Lane) appendLocked(c *schema.Click, mayCreate bool) bool {
 	return true
 }
 
-// awaitClick waits until a click is appended after the one with the seq last, or ctx is done. It may return early. Only the
-// shipper calls it.
+// awaitClick waits until a click is appended after the one with the seq last, or ctx is done. It may return early. Only
+// the shipper calls it.
 func (l *Lane) awaitClick(ctx context.Context, last uint64) {
 	l.waiting.Store(true)
 	if l.seq.Load() != last { // it was appended before waiting was set
@@ -108,8 +109,8 @@ func (l *Lane) awaitClick(ctx context.Context, last uint64) {
 	}
 }
 
-// extend makes the spare the active segment. If there is no spare, because createSpares has fallen behind or the spool was
-// full, it creates a segment. It reports false if that fails. Callers hold mu.
+// extend makes the spare the active segment. If there is no spare, because createSpares has fallen behind or the spool
+// was full, it creates a segment. It reports false if that fails. Callers hold mu.
 func (l *Lane) extend() bool {
 	n := len(l.segments)
 	// A segment without a record whose first page is missing: the next one may be no better.
@@ -158,9 +159,9 @@ func (l *Lane) setSpare(s *segment) bool {
 	return true
 }
 
-// Read appends the clicks after the last one read to batch, in order, until batch holds at least maxBytes or there are no
-// more clicks. It returns the number of clicks appended. It copies them, so batch stays valid after Acknowledge. It skips
-// and logs damaged clicks; the others keep their seqs. Only one goroutine may call Read and Acknowledge.
+// Read appends the clicks after the last one read to batch, in order, until batch holds at least maxBytes or there are
+// no more clicks. It returns the number of clicks appended. It copies them, so batch stays valid after Acknowledge. It
+// skips and logs damaged clicks; the others keep their seqs. Only one goroutine may call Read and Acknowledge.
 func (l *Lane) Read(batch *stream.Batch, maxBytes int) int {
 	before := batch.Len()
 	for s := l.segment(l.readSegment); s != nil && batch.Size() < maxBytes; {
@@ -213,8 +214,8 @@ func (l *Lane) checkEnd(s *segment) {
 	}
 }
 
-// skip reports that the clicks after the last one read, up to the one with the seq last, are damaged. Their segment is set aside when it
-// is released.
+// skip reports that the clicks after the last one read, up to the one with the seq last, are damaged. Their segment is
+// set aside when it is released.
 func (l *Lane) skip(s *segment, last uint64) {
 	if !s.damaged.Swap(true) {
 		l.spool.damaged.Add(1)
@@ -245,8 +246,8 @@ func (l *Lane) segment(i int) *segment {
 	return l.segments[i]
 }
 
-// Acknowledge declares that every click read so far is durable elsewhere, and removes the segments that are not needed any
-// more. An error means that a file could not be removed; the clicks are acknowledged nevertheless.
+// Acknowledge declares that every click read so far is durable elsewhere, and removes the segments that are not needed
+// any more. An error means that a file could not be removed; the clicks are acknowledged nevertheless.
 func (l *Lane) Acknowledge() error {
 	l.acked.Store(max(l.readSeq, l.acked.Load()))
 	if s := l.segment(l.readSegment); s != nil {
@@ -255,7 +256,8 @@ func (l *Lane) Acknowledge() error {
 	return l.release(l.readSegment)
 }
 
-// release removes the first n segments, except for the active one. Before the last segment of a lane it notes the lane's end.
+// release removes the first n segments, except for the active one. Before the last segment of a lane it notes the
+// lane's end.
 func (l *Lane) release(n int) error {
 	l.mu.Lock()
 	done := 0
@@ -293,9 +295,9 @@ func (l *Lane) Partition() (int, bool) {
 	return int(p) - 1, p > 0
 }
 
-// bind binds the lane to a partition, across restarts and power failures. Consumers recognize a repeated click by a mark
-// that they keep per partition and lane, so a lane keeps its partition as long as the topic has it. bind must return
-// without an error before the next click is sent.
+// bind binds the lane to a partition, across restarts and power failures. Consumers recognize a repeated click by a
+// mark that they keep per partition and lane, so a lane keeps its partition as long as the topic has it. bind must
+// return without an error before the next click is sent.
 func (l *Lane) bind(partition int) error {
 	l.mu.Lock()
 	before := l.partition.Swap(uint32(partition) + 1) // activate writes it into later segments
@@ -312,8 +314,9 @@ func (l *Lane) bind(partition int) error {
 	return err
 }
 
-// close removes the segments without pending clicks and unmaps the others. Appends fail afterwards. A recovered lane stays
-// unless its shipper has retired it: it may have damage, which does not count as pending and must be reported first.
+// close removes the segments without pending clicks and unmaps the others. Appends fail afterwards. A recovered lane
+// stays unless its shipper has retired it: it may have damage, which does not count as pending and must be reported
+// first.
 func (l *Lane) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -61,9 +61,10 @@ func TestNothingLeaks(t *testing.T) {
 		testkit.Must(t, s.Lanes()[0].Acknowledge())
 	}
 	appendClicks(t, s, 1, 1, 500) // these stay pending
-	testkit.Eventually(t, "one mapping per segment and of the number of dropped clicks, and no open file except the lock", func() bool {
-		return mappings(t, dir) == len(files(t, dir, ".segment"))+1 && handles(t, dir) == 1
-	})
+	testkit.Eventually(t, "one mapping per segment and of the number of dropped clicks, and no open file except the lock",
+		func() bool {
+			return mappings(t, dir) == len(files(t, dir, ".segment"))+1 && handles(t, dir) == 1
+		})
 	closeSpool()
 	testkit.Equal(t, "mappings", mappings(t, dir), 0)
 	testkit.Equal(t, "open files", handles(t, dir), 0)

@@ -12,9 +12,9 @@ import (
 	"linkstream/schema"
 )
 
-// limitedName is a file in a spool's directory that says which incarnations have leases of links' limits, and how many clicks that count
-// towards limits were in segments that are removed. With the segments that are left it says how many clicks an incarnation has spent,
-// to the click: see package edge/limit. It has a limitedLine of JSON per line.
+// limitedName is a file in a spool's directory that says which incarnations have leases of links' limits, and how many
+// clicks that count towards limits were in segments that are removed. With the segments that are left it says how many
+// clicks an incarnation has spent, to the click: see package edge/limit. It has a limitedLine of JSON per line.
 const limitedName = "limited"
 
 // limitedLine says that an incarnation has leases, and what the segment of a lane had that ends with the click Last.
@@ -81,7 +81,8 @@ func (f *limited) read() error {
 			f.left[incarnation] = map[int64]int64{}
 		}
 		lane := schema.Lane{Incarnation: incarnation, Number: line.Lane}
-		if line.Last > f.last[lane] { // else an earlier process has written the line, and was killed before it removed the segment
+		// else an earlier process has written the line, and was killed before it removed the segment
+		if line.Last > f.last[lane] {
 			f.last[lane] = line.Last
 			addClicks(f.left[incarnation], line.Clicks)
 		}
@@ -130,7 +131,8 @@ func (s *segment) count(lane schema.Lane) {
 		}
 		seq := s.firstSeq + uint64(at.index)
 		buffer = schema.AppendClickIdentity(buffer[:0], lane, seq)
-		if guarded(func() { buffer = append(buffer, body...) }) == nil && schema.DecodeClick(buffer, &click) == nil && click.Limited {
+		if guarded(func() { buffer = append(buffer, body...) }) == nil && schema.DecodeClick(buffer, &click) == nil &&
+			click.Limited {
 			s.limited[click.LinkID]++
 		}
 		from = place{at.pos + recordLen(len(body)), at.index + 1}
@@ -185,8 +187,8 @@ func (f *limited) append(line limitedLine) error {
 // Incarnation returns the incarnation of the process.
 func (s *Spool) Incarnation() schema.Incarnation { return s.incarnation }
 
-// NoteLeases notes on the disk that the process may have leases from now on. Clicks that count towards limits are recorded only after it
-// has returned nil.
+// NoteLeases notes on the disk that the process may have leases from now on. Clicks that count towards limits are
+// recorded only after it has returned nil.
 func (s *Spool) NoteLeases() error {
 	f := &s.limited
 	f.mu.Lock()
@@ -205,8 +207,8 @@ func (s *Spool) NoteLeases() error {
 	return nil
 }
 
-// LeftLeases returns the earlier incarnations that had leases and are not settled, and how many clicks that count towards limits each has
-// recorded, by link. They record no more.
+// LeftLeases returns the earlier incarnations that had leases and are not settled, and how many clicks that count
+// towards limits each has recorded, by link. They record no more.
 func (s *Spool) LeftLeases() map[schema.Incarnation]map[int64]int64 {
 	s.limited.mu.Lock()
 	defer s.limited.mu.Unlock()

@@ -14,28 +14,35 @@ import (
 func (s *Spool) RegisterMetrics(set *metrics.Set) {
 	service.NewGauge(set, "linkstream_edge_spool_pending_clicks", "Clicks that wait for the broker.",
 		func() float64 { return float64(s.Pending()) })
-	service.NewGauge(set, "linkstream_edge_oldest_click_seconds", "Age of the oldest click that waits for the broker; 0 if none does.",
+	service.NewGauge(set, "linkstream_edge_oldest_click_seconds",
+		"Age of the oldest click that waits for the broker; 0 if none does.",
 		func() float64 { return s.oldest().Seconds() })
-	service.NewGauge(set, "linkstream_edge_disk_free_bytes", "Disk space that is free where the spool is; 0 if it is not known.",
+	service.NewGauge(set, "linkstream_edge_disk_free_bytes",
+		"Disk space that is free where the spool is; 0 if it is not known.",
 		func() float64 { return s.disk().free })
 	service.NewGauge(set, "linkstream_edge_disk_bytes", "Size of the disk where the spool is; 0 if it is not known.",
 		func() float64 { return s.disk().size })
-	service.NewGauge(set, "linkstream_edge_spool_bytes", "Disk space that the spool takes.", func() float64 { return float64(s.used.Load()) })
+	service.NewGauge(set, "linkstream_edge_spool_bytes", "Disk space that the spool takes.",
+		func() float64 { return float64(s.used.Load()) })
 	service.NewGauge(set, "linkstream_edge_spool_max_bytes", "Disk space that the spool may take.",
 		func() float64 { return float64(s.cfg.MaxBytes) })
 	service.NewGauge(set, "linkstream_edge_clicks_recorded_total", "Clicks appended to the spool since the start.",
 		func() float64 { return float64(s.recorded()) })
-	service.NewGauge(set, "linkstream_edge_clicks_dropped_total", "Clicks that found no room in the spool since the start.",
+	service.NewGauge(set, "linkstream_edge_clicks_dropped_total",
+		"Clicks that found no room in the spool since the start.",
 		func() float64 { return float64(s.dropped.Load()) })
-	service.NewGauge(set, "linkstream_edge_clicks_refused_total", "Clicks that the topic does not accept, set aside since the start.",
+	service.NewGauge(set, "linkstream_edge_clicks_refused_total",
+		"Clicks that the topic does not accept, set aside since the start.",
 		func() float64 { return float64(s.refused.Load()) })
-	service.NewGauge(set, "linkstream_edge_spool_damaged_total", "Segments of which clicks could not be read since the start.",
+	service.NewGauge(set, "linkstream_edge_spool_damaged_total",
+		"Segments of which clicks could not be read since the start.",
 		func() float64 { return float64(s.damaged.Load()) })
 }
 
 // RegisterMetrics adds the shipper's metrics to set.
 func (s *Shipper) RegisterMetrics(set *metrics.Set) {
-	service.NewGauge(set, "linkstream_edge_clicks_shipped_total", "Clicks that the broker has acknowledged since the start.",
+	service.NewGauge(set, "linkstream_edge_clicks_shipped_total",
+		"Clicks that the broker has acknowledged since the start.",
 		func() float64 { return float64(s.shipped.Load()) })
 	service.NewGauge(set, "linkstream_edge_ship_failures_total", "Batches of clicks that the broker did not acknowledge.",
 		func() float64 { return float64(s.failures.Load()) })
@@ -57,7 +64,8 @@ func (s *Spool) oldest() time.Duration {
 	return 0
 }
 
-// Waiting returns the number of clicks that are not acknowledged, and the time of the oldest one that was sent, zero if none was.
+// Waiting returns the number of clicks that are not acknowledged, and the time of the oldest one that was sent, zero if
+// none was.
 func (s *Spool) Waiting() (clicks uint64, oldest time.Time) {
 	for _, l := range s.Lanes() {
 		clicks += l.Pending()

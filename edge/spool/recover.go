@@ -34,8 +34,8 @@ func isIncarnation(folder string) bool {
 	return err == nil
 }
 
-// recoverFolder opens the lanes of an earlier process and writes them to the disk: the process may have been killed before
-// it could.
+// recoverFolder opens the lanes of an earlier process and writes them to the disk: the process may have been killed
+// before it could.
 func (s *Spool) recoverFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

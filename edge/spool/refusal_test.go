@@ -61,7 +61,8 @@ func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
 		s, log, _ := openLogged(t, cfg)
 		topic := &topic{partitions: 4}
 		limited(topic, 1000)
-		shipUntil(t, spool.NewShipper(s, topic, log.Logger()), recovered(s)[0], func() bool { return recovered(s)[0].Acknowledged() == leftClicks })
+		shipUntil(t, spool.NewShipper(s, topic, log.Logger()), recovered(s)[0],
+			func() bool { return recovered(s)[0].Acknowledged() == leftClicks })
 		withoutRun(t, topic.counted(t)[id], id, 5, 5)
 		testkit.Equal(t, "reports of damage", strings.Count(log.String(), "are damaged"), 1)
 	})
@@ -229,8 +230,8 @@ func TestLostPartition(t *testing.T) {
 	}
 }
 
-// A partition that was away for a moment, and one that is lost right after it was chosen, have their minute, too. Meanwhile workers end
-// with what they have fetched.
+// A partition that was away for a moment, and one that is lost right after it was chosen, have their minute, too.
+// Meanwhile workers end with what they have fetched.
 func TestPartitionsThatAreLostAgain(t *testing.T) {
 	uptime, away := time.Duration(0), false
 	cfg := config(t.TempDir(), 1)

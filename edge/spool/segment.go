@@ -32,7 +32,8 @@ const (
 	minRecordLen    = recordHeaderLen + recordAlign
 	maxRecordLen    = recordHeaderLen + (schema.MaxClickBodyLen+recordAlign-1)&^(recordAlign-1)
 
-	// The first word of a record has the length of its body plus one in its low bits, and the record's index in the segment above them.
+	// The first word of a record has the length of its body plus one in its low bits, and the record's index in the
+	// segment above them.
 	lengthBits = 12
 	maxFileLen = minRecordLen << (32 - lengthBits) // more records would need larger indexes
 )
@@ -105,8 +106,8 @@ func allocateAndMap(f *os.File, size int) ([]byte, error) {
 	return data, nil
 }
 
-// activate turns a spare into an active segment by writing its header. The magic comes last: without it the file is still
-// a spare. activate fails with errFault.
+// activate turns a spare into an active segment by writing its header. The magic comes last: without it the file is
+// still a spare. activate fails with errFault.
 func (s *segment) activate(lane schema.Lane, partition uint32, firstSeq uint64) error {
 	err := guarded(func() {
 		copy(s.data[offIncarnation:], lane.Incarnation[:])
@@ -175,7 +176,8 @@ func (s *segment) used() bool {
 
 // headerValid reports whether data begins with the header of a segment that was active.
 func headerValid(data []byte) bool {
-	return len(data) >= headerLen && [8]byte(data) == magic && binary.LittleEndian.Uint32(data[offChecksum:]) == headerChecksum(data)
+	return len(data) >= headerLen && [8]byte(data) == magic &&
+		binary.LittleEndian.Uint32(data[offChecksum:]) == headerChecksum(data)
 }
 
 // headerChecksum covers the fields that never change once the segment is active.
@@ -201,8 +203,8 @@ func (s *segment) acknowledgedSeq() (seq uint64) {
 	return seq
 }
 
-// append encodes a click as the next record and reports whether there was room. Callers hold the lane's mu. After a fault
-// there is none: what was written of the click would look like a record behind a shorter one.
+// append encodes a click as the next record and reports whether there was room. Callers hold the lane's mu. After a
+// fault there is none: what was written of the click would look like a record behind a shorter one.
 func (s *segment) append(c *schema.Click) bool {
 	pos := int(s.written.Load())
 	if len(s.data)-pos < maxRecordLen || s.faulty.Load() {
@@ -245,8 +247,9 @@ func (s *segment) end() int {
 	return len(s.data)
 }
 
-// next returns the body of the record at a place, which is valid until the segment is unmapped. If the record is damaged, next
-// returns the first whole one behind it, which its checksum and index tell from other bytes. The body is nil if there is none.
+// next returns the body of the record at a place, which is valid until the segment is unmapped. If the record is
+// damaged, next returns the first whole one behind it, which its checksum and index tell from other bytes. The body is
+// nil if there is none.
 func (s *segment) next(from place) (body []byte, at place) {
 	end := s.end()
 	for at = from; at.pos+recordHeaderLen <= end; {
@@ -292,8 +295,8 @@ func (s *segment) appended(at place, end int) (found bool) {
 	return found
 }
 
-// record returns the body and the index of the record at pos. The body is nil if there is no whole record that can stand there if the
-// record of another place stands at that place. Callers are guarded.
+// record returns the body and the index of the record at pos. The body is nil if there is no whole record that can
+// stand there if the record of another place stands at that place. Callers are guarded.
 func (s *segment) record(from place, pos, end int) (body []byte, index uint32) {
 	word := s.word(pos).Load()
 	n := int(word&(1<<lengthBits-1)) - 1
@@ -315,8 +318,8 @@ func (s *segment) record(from place, pos, end int) (body []byte, index uint32) {
 	return body, index
 }
 
-// rest looks at what follows the last record. A process that is killed while it appends a click leaves bytes behind a word of zeros:
-// unfinished. damaged if there is more, or a record was there.
+// rest looks at what follows the last record. A process that is killed while it appends a click leaves bytes behind a
+// word of zeros: unfinished. damaged if there is more, or a record was there.
 func (s *segment) rest(at place) (unfinished, damaged bool) {
 	if written := int(s.written.Load()); written > 0 {
 		return false, at.pos < written
@@ -364,8 +367,8 @@ func (s *segment) setPartition(partition uint32) error {
 	return s.syncTo(headerLen)
 }
 
-// setAcknowledged notes the seq of the last click acknowledged. Without the note, which a fault prevents, a later process
-// ships the clicks again, and consumers drop the repetitions.
+// setAcknowledged notes the seq of the last click acknowledged. Without the note, which a fault prevents, a later
+// process ships the clicks again, and consumers drop the repetitions.
 func (s *segment) setAcknowledged(seq uint64) { _ = guarded(func() { s.acknowledged().Store(seq) }) }
 
 func (s *segment) unmap() error {

@@ -45,12 +45,12 @@ type Topic interface {
 }
 
 // Shipper sends the clicks of a spool to the topic. It sends each lane in order, always to the same partition, with one
-// batch in flight, and repeats a batch until it is acknowledged. Therefore a consumer can recognize every repetition by the
-// highest seq that it has seen of the lane.
+// batch in flight, and repeats a batch until it is acknowledged. Therefore a consumer can recognize every repetition by
+// the highest seq that it has seen of the lane.
 //
-// Three things may change between two attempts. The timestamp follows the clock, which may have been wrong. A batch that the
-// topic never accepts is sent in parts. A lane whose partition is gone for good gets another one; see ARCHITECTURE.md for what
-// consumers do then.
+// Three things may change between two attempts. The timestamp follows the clock, which may have been wrong. A batch
+// that the topic never accepts is sent in parts. A lane whose partition is gone for good gets another one; see
+// ARCHITECTURE.md for what consumers do then.
 type Shipper struct {
 	spool    *Spool
 	topic    Topic
@@ -70,8 +70,8 @@ func (s *Shipper) Shipped() uint64 { return s.shipped.Load() }
 // Failures returns the number of failed attempts.
 func (s *Shipper) Failures() uint64 { return s.failures.Load() }
 
-// Run ships clicks until ctx is done. Then it continues until no click is pending, for at most drainTimeout. Clicks that
-// are still pending stay in the spool for the next process.
+// Run ships clicks until ctx is done. Then it continues until no click is pending, for at most drainTimeout. Clicks
+// that are still pending stay in the spool for the next process.
 func (s *Shipper) Run(ctx context.Context) {
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -186,8 +186,8 @@ func (s *Shipper) resolve(ctx context.Context, lane *Lane, batch *stream.Batch, 
 	return err
 }
 
-// split makes the lane's batches smaller. It sets a click aside that is too large by itself. An earlier attempt to send the
-// whole batch may still succeed: consumers drop what it repeats.
+// split makes the lane's batches smaller. It sets a click aside that is too large by itself. An earlier attempt to send
+// the whole batch may still succeed: consumers drop what it repeats.
 func (s *Shipper) split(lane *Lane, batch *stream.Batch) error {
 	if batch.Len() > 1 {
 		lane.maxBatch = min(lane.maxBatch, batch.Size()) / 2
@@ -198,15 +198,16 @@ func (s *Shipper) split(lane *Lane, batch *stream.Batch) error {
 	if err := s.spool.setAside(lane.id, batch.Value(0)); err != nil {
 		return err
 	}
-	s.log.Error("the topic does not accept a click, setting it aside", "lane", lane.id.Number, "incarnation", lane.id.Incarnation,
+	s.log.Error("the topic does not accept a click, setting it aside", "lane", lane.id.Number, "incarnation",
+		lane.id.Incarnation,
 		"bytes", batch.Size())
 	lane.maxBatch = s.spool.cfg.batchBytes()
 	batch.Drop()
 	return lane.Acknowledge()
 }
 
-// rebind gives the lane another partition if the topic has not had the lane's for some time: it was created again with fewer
-// partitions.
+// rebind gives the lane another partition if the topic has not had the lane's for some time: it was created again with
+// fewer partitions.
 func (s *Shipper) rebind(ctx context.Context, lane *Lane) error {
 	count, err := s.topic.Partitions(ctx)
 	bound, _ := lane.Partition()

@@ -41,7 +41,8 @@ func TestShip(t *testing.T) {
 			if n, err := shipper.Ship(t.Context(), lane, batch); n != 0 || !errors.Is(err, errAway) {
 				t.Fatalf("%d acknowledged, error %v", n, err)
 			}
-			testkit.Equal(t, "same bytes", slices.EqualFunc(topic.attempts[i].values, topic.attempts[0].values, bytes.Equal), true)
+			testkit.Equal(t, "same bytes", slices.EqualFunc(topic.attempts[i].values, topic.attempts[0].values, bytes.Equal),
+				true)
 		}
 		testkit.Equal(t, "pending", s.Pending(), 50)
 		topic.produce = nil
@@ -112,20 +113,21 @@ func TestPartition(t *testing.T) {
 			testkit.Equal(t, "partition after a restart", topicLater.attempts[0].partition, topic.attempts[0].partition)
 		}
 	})
-	t.Run("it stays the same after a restart when the segments that were there when it was chosen are gone", func(t *testing.T) {
-		cfg := config(t.TempDir(), 1)
-		s, _, shipper := shipping(t, cfg)
-		appendClicks(t, s, 0, 1, 10)
-		testkit.Must(t, ship(t, shipper, s.Lanes()[0]))
-		chosen, _ := s.Lanes()[0].Partition()
-		appendClicks(t, s, 0, 11, 500)
-		testkit.Must(t, ship(t, shipper, s.Lanes()[0]))
-		appendClicks(t, s, 0, 501, 510)
-		later, _ := open(t, kill(t, cfg))
-		partition, bound := recovered(later)[0].Partition()
-		testkit.Equal(t, "bound", bound, true)
-		testkit.Equal(t, "partition", partition, chosen)
-	})
+	t.Run("it stays the same after a restart when the segments that were there when it was chosen are gone",
+		func(t *testing.T) {
+			cfg := config(t.TempDir(), 1)
+			s, _, shipper := shipping(t, cfg)
+			appendClicks(t, s, 0, 1, 10)
+			testkit.Must(t, ship(t, shipper, s.Lanes()[0]))
+			chosen, _ := s.Lanes()[0].Partition()
+			appendClicks(t, s, 0, 11, 500)
+			testkit.Must(t, ship(t, shipper, s.Lanes()[0]))
+			appendClicks(t, s, 0, 501, 510)
+			later, _ := open(t, kill(t, cfg))
+			partition, bound := recovered(later)[0].Partition()
+			testkit.Equal(t, "bound", bound, true)
+			testkit.Equal(t, "partition", partition, chosen)
+		})
 	t.Run("nothing is sent before it is on the disk", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, topic, shipper := shipping(t, cfg)
@@ -163,12 +165,14 @@ func TestFewClicksFillOneLane(t *testing.T) {
 		cfg := config(t.TempDir(), 3)
 		cfg.MaxBytes, cfg.SegmentBytes = 8<<20, 256<<10
 		s, topic, shipper := shipping(t, cfg)
-		topic.produce = func(context.Context, attempt) error { time.Sleep(time.Millisecond); return nil } // until all clicks are appended
+		// until all clicks are appended
+		topic.produce = func(context.Context, attempt) error { time.Sleep(time.Millisecond); return nil }
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { shipper.Run(ctx); close(done) }()
 		lanes, before := s.Lanes(), make([]int, 3)
-		// want appends clicks with each hint, the first ones in a batch of their own, and requires that this many are in each lane.
+		// want appends clicks with each hint, the first ones in a batch of their own, and requires that this many are in each
+		// lane.
 		want := func(clicks int64, in ...int) {
 			t.Helper()
 			for _, n := range []int64{1, clicks - 1} {
@@ -301,7 +305,8 @@ func TestShipperRun(t *testing.T) {
 	bubble("the age of the oldest click that waits is a metric", func(t *testing.T) {
 		cfg := config(t.TempDir(), 2)
 		began := time.Now()
-		cfg.Now = func() time.Time { return time.UnixMilli(1_800_000_000_000).Add(time.Since(began)) } // the time of all clicks here
+		// the time of all clicks here
+		cfg.Now = func() time.Time { return time.UnixMilli(1_800_000_000_000).Add(time.Since(began)) }
 		s, topic, shipper := shipping(t, cfg)
 		set := metrics.NewSet()
 		s.RegisterMetrics(set)

@@ -54,8 +54,8 @@ type Spool struct {
 // lockName is the file in the directory of a spool that its process has locked.
 const lockName = "lock"
 
-// Open locks the directory, which it creates if needed, and recovers the clicks that earlier processes have left there. A
-// full disk is no error.
+// Open locks the directory, which it creates if needed, and recovers the clicks that earlier processes have left there.
+// A full disk is no error.
 func Open(cfg Config, log *slog.Logger) (*Spool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -66,8 +66,8 @@ func Open(cfg Config, log *slog.Logger) (*Spool, error) {
 	return open(cfg, log, cfg.laneCount())
 }
 
-// OpenLeft opens a spool for the clicks that earlier processes have left in it, and has no lanes for others. The directory
-// must be that of a spool.
+// OpenLeft opens a spool for the clicks that earlier processes have left in it, and has no lanes for others. The
+// directory must be that of a spool.
 func OpenLeft(cfg Config, log *slog.Logger) (*Spool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -136,8 +136,8 @@ func (s *Spool) open(lanes int) error {
 func (s *Spool) dir() string { return filepath.Join(s.cfg.Dir, s.incarnation.String()) }
 
 // Append records c and reports whether there was room. It copies the bytes of c and ignores c.Lane and c.Seq, which the
-// spool assigns. hint selects the lane while many clicks come; concurrent callers should pass different hints, so that they do not
-// wait for each other. If no lane has room, Append drops the click, counts it, and returns false.
+// spool assigns. hint selects the lane while many clicks come; concurrent callers should pass different hints, so that
+// they do not wait for each other. If no lane has room, Append drops the click, counts it, and returns false.
 func (s *Spool) Append(hint uint64, c *schema.Click) bool {
 	n := uint64(len(s.lanes))
 	for i := range n {
@@ -150,7 +150,8 @@ func (s *Spool) Append(hint uint64, c *schema.Click) bool {
 	return false
 }
 
-// first returns the number of the lane to try first. Each lane that has clicks costs a partition an insert, however few they are.
+// first returns the number of the lane to try first. Each lane that has clicks costs a partition an insert, however few
+// they are.
 func (s *Spool) first(hint uint64) uint64 {
 	if s.quiet.Load() {
 		return 0
@@ -164,8 +165,8 @@ func (s *Spool) Instant() Instant { return Instant{s} }
 // Instant records clicks at once or not at all.
 type Instant struct{ spool *Spool }
 
-// Append is Spool.Append for callers that must not wait. It returns false, without a trace, if every lane is in use by others
-// or needs a segment that has yet to be created: then Spool.Append may have room.
+// Append is Spool.Append for callers that must not wait. It returns false, without a trace, if every lane is in use by
+// others or needs a segment that has yet to be created: then Spool.Append may have room.
 func (i Instant) Append(hint uint64, c *schema.Click) bool {
 	n := uint64(len(i.spool.lanes))
 	for k := range n {
@@ -198,11 +199,12 @@ func (s *Spool) Pending() (n uint64) {
 
 // isFull reports whether err says that the spool or the disk is full.
 func isFull(err error) bool {
-	return errors.Is(err, errFull) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+	return errors.Is(err, errFull) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) ||
+		errors.Is(err, unix.EFBIG)
 }
 
-// newSegment creates a spare segment, ahead of time or because a click needs it. It fails with errFull if the spool has reached
-// its limit.
+// newSegment creates a spare segment, ahead of time or because a click needs it. It fails with errFull if the spool has
+// reached its limit.
 func (s *Spool) newSegment(lane uint32, ahead bool) (seg *segment, err error) {
 	size := int64(s.cfg.SegmentBytes)
 	if s.used.Add(size) > s.cfg.MaxBytes {
@@ -227,8 +229,8 @@ func (s *Spool) newSegment(lane uint32, ahead bool) (seg *segment, err error) {
 	return seg, err
 }
 
-// createDir creates the folder of this incarnation and syncs its parent; otherwise a power failure could lose the folder
-// and all segments in it. It runs before every new segment, because the disk may have been full before.
+// createDir creates the folder of this incarnation and syncs its parent; otherwise a power failure could lose the
+// folder and all segments in it. It runs before every new segment, because the disk may have been full before.
 func (s *Spool) createDir() error {
 	err := os.Mkdir(s.dir(), 0o700)
 	if errors.Is(err, os.ErrExist) {
@@ -244,7 +246,8 @@ func (s *Spool) createDir() error {
 	return nil
 }
 
-// removeSegment removes a segment. One with damaged clicks is set aside instead, unless the spool is more than half full.
+// removeSegment removes a segment. One with damaged clicks is set aside instead, unless the spool is more than half
+// full.
 func (s *Spool) removeSegment(seg *segment) error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
@@ -362,8 +365,8 @@ func (s *Spool) syncDir(path string) error {
 	return nil
 }
 
-// Close syncs and unmaps the segments and unlocks the directory. Clicks that are not acknowledged stay there for the next
-// process. Nobody may read or acknowledge any more; clicks that are appended later are dropped.
+// Close syncs and unmaps the segments and unlocks the directory. Clicks that are not acknowledged stay there for the
+// next process. Nobody may read or acknowledge any more; clicks that are appended later are dropped.
 func (s *Spool) Close() error {
 	// 1. Stop the goroutines that use segments.
 	close(s.stop)

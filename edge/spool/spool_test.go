@@ -195,7 +195,8 @@ func TestOpen(t *testing.T) {
 		}
 	})
 	t.Run("a small spool has small segments", func(t *testing.T) {
-		for maxBytes, want := range map[int64]int64{1 << 30: 2 << 20, 128 << 20: 1 << 20, 1 << 20: 8 << 10, 64 << 10: 4 << 10} {
+		for maxBytes, want := range map[int64]int64{1 << 30: 2 << 20, 128 << 20: 1 << 20, 1 << 20: 8 << 10,
+			64 << 10: 4 << 10} {
 			cfg := spool.DefaultConfig()
 			cfg.Dir, cfg.MaxBytes, cfg.Lanes = t.TempDir(), maxBytes, 2
 			s, closeIt := open(t, cfg)
@@ -262,7 +263,8 @@ func TestOpenLeft(t *testing.T) {
 	testkit.Equal(t, "files", len(files(t, dir, "")), 0)
 	_, closeSpool := open(t, config(dir, 1))
 	closeSpool()
-	if _, err := spool.OpenLeft(spool.Config{Dir: dir}, log); err == nil || !strings.Contains(err.Error(), "-spool.max-bytes") {
+	if _, err := spool.OpenLeft(spool.Config{Dir: dir}, log); err == nil ||
+		!strings.Contains(err.Error(), "-spool.max-bytes") {
 		t.Errorf("error %v", err)
 	}
 	s, err := spool.OpenLeft(config(dir, 1), log)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tallyName is a file in a spool's directory. Its first 8 bytes say how many clicks have found no room since the directory was
-// created. It is mapped, so that the number survives kill -9 as the clicks do.
+// tallyName is a file in a spool's directory. Its first 8 bytes say how many clicks have found no room since the
+// directory was created. It is mapped, so that the number survives kill -9 as the clicks do.
 const (
 	tallyName  = "dropped"
 	tallyBytes = 4 << 10 // a page

@@ -13,8 +13,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestRecordsAppearWhole looks at a segment while clicks are appended, as a kill at any moment would leave it: a record that has a
-// length has its body and its checksum.
+// TestRecordsAppearWhole looks at a segment while clicks are appended, as a kill at any moment would leave it: a record
+// that has a length has its body and its checksum.
 func TestRecordsAppearWhole(t *testing.T) {
 	const header, size = 64, 8 << 20
 	cfg := config(t.TempDir(), 1)

@@ -1,9 +1,10 @@
 // Package visitorhash tells visitors apart without remembering who they are.
 //
-// A visitor is an address and a User-Agent header. Their hash, SipHash-2-4 of the account, the address and the header, is recorded with a
-// click, and the address is not. Each UTC day has a random key of its own, which all edges share through the link store, so the hashes of
-// two days have nothing in common. The key of a day is made keyLead before the day, so that midnight needs no store, and deleted keyLead
-// after it: it exists for 48 hours. Then nobody can find the visitors of the day by trying out addresses.
+// A visitor is an address and a User-Agent header. Their hash, SipHash-2-4 of the account, the address and the header,
+// is recorded with a click, and the address is not. Each UTC day has a random key of its own, which all edges share
+// through the link store, so the hashes of two days have nothing in common. The key of a day is made keyLead before the
+// day, so that midnight needs no store, and deleted keyLead after it: it exists for 48 hours. Then nobody can find the
+// visitors of the day by trying out addresses.
 package visitorhash
 
 import (
@@ -25,8 +26,9 @@ const (
 	keySize = 16
 	keyLead = 12 * time.Hour // from making a key to its day, and from the end of the day to deleting it
 
-	look        = 30 * time.Second // between two reads of the store: a store that was moved or restored may have other keys
-	retry       = 2 * time.Second  // the same, as long as the key of the day is not known
+	// between two reads of the store: a store that was moved or restored may have other keys
+	look        = 30 * time.Second
+	retry       = 2 * time.Second // the same, as long as the key of the day is not known
 	loadTimeout = 5 * time.Second
 )
 
@@ -56,8 +58,9 @@ func New(store Store, log *slog.Logger) *Keys {
 	return k
 }
 
-// Hash returns the hash of a visitor to a link of an account at a time: 0 if the key of the day is not known, and otherwise not 0. An
-// unknown address is an address like others. Of the User-Agent header, the bytes count that a click has.
+// Hash returns the hash of a visitor to a link of an account at a time: 0 if the key of the day is not known, and
+// otherwise not 0. An unknown address is an address like others. Of the User-Agent header, the bytes count that a click
+// has.
 func (k *Keys) Hash(at time.Time, account int64, client netip.Addr, userAgent []byte) uint64 {
 	day := schema.DayNumber(at)
 	for _, key := range *k.days.Load() {
@@ -114,8 +117,8 @@ func (k *Keys) keyOf(day int64) (dayKey, bool) {
 	return dayKey{}, false
 }
 
-// Update reads the keys, makes those that are due, and deletes those of days that have long ended. If the store has lost a key that is
-// known here, it gets it back. While the store is away, known keys stay in use.
+// Update reads the keys, makes those that are due, and deletes those of days that have long ended. If the store has
+// lost a key that is known here, it gets it back. While the store is away, known keys stay in use.
 func (k *Keys) Update(ctx context.Context, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()

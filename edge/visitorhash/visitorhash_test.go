@@ -74,7 +74,8 @@ func TestHash(t *testing.T) {
 		testkit.Equal(t, "hash "+name, same, hash)
 	}
 	long := slices.Repeat([]byte("x"), schema.MaxUserAgentLen)
-	testkit.Equal(t, "hash of a longer header", one.Hash(noon, 1, client, append(long, 'y')), one.Hash(noon, 1, client, long))
+	testkit.Equal(t, "hash of a longer header", one.Hash(noon, 1, client, append(long, 'y')),
+		one.Hash(noon, 1, client, long))
 	testkit.Must(t, one.Update(t.Context(), noon.Add(12*time.Hour)))
 	different := map[uint64]string{0: "none", hash: "the first"}
 	for name, hash := range map[string]uint64{

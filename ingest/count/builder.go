@@ -1,11 +1,12 @@
-// Package count turns records of clicks into batches for a click store, each click once. The worker of a partition and the writer of a
-// machine without a broker share it:
+// Package count turns records of clicks into batches for a click store, each click once. The worker of a partition and
+// the writer of a machine without a broker share it:
 //
 //	record ─▶ decode ─▶ seq <= the lane's mark: drop ─▶ gap: note ─▶ enrich ─▶ batch ─▶ click store
 //
-// A lane's clicks are numbered from 1 without gaps and arrive in order, so its highest counted number, the mark, decides alone
-// whether a click is a repetition. A gap is a loss, which is logged and stored with the batch. Marks and clicks change in one step of
-// the store. The marks in memory are ahead of the store's while a batch is built, and must be forgotten if it is not counted.
+// A lane's clicks are numbered from 1 without gaps and arrive in order, so its highest counted number, the mark,
+// decides alone whether a click is a repetition. A gap is a loss, which is logged and stored with the batch. Marks and
+// clicks change in one step of the store. The marks in memory are ahead of the store's while a batch is built, and must
+// be forgotten if it is not counted.
 package count
 
 import (
@@ -26,7 +27,8 @@ const (
 	maxMarks = 100_000
 )
 
-var errOutOfRange = fmt.Errorf("clicked_at_ms is not in %d to %d, or seq is above %d", firstYear, lastYear, uint64(schema.MaxSeq))
+var errOutOfRange = fmt.Errorf("clicked_at_ms is not in %d to %d, or seq is above %d", firstYear, lastYear,
+	uint64(schema.MaxSeq))
 
 // Decode decodes a record. An error means that it is not a click, or one that no store can represent.
 func Decode(value []byte, c *schema.Click) error {
@@ -60,8 +62,8 @@ func NewBuilder(countries *enrich.Countries, log *slog.Logger) *Builder {
 	return &Builder{enricher: enrich.New(countries), log: log, marks: make(map[schema.Lane]uint64)}
 }
 
-// Counted reports whether a click is at or below its lane's mark, and whether the mark is known: otherwise the caller loads it
-// from the store for Learn.
+// Counted reports whether a click is at or below its lane's mark, and whether the mark is known: otherwise the caller
+// loads it from the store for Learn.
 func (b *Builder) Counted(c *schema.Click) (counted, known bool) {
 	if !b.inLane || c.Lane != b.lane {
 		mark, known := b.marks[c.Lane]
@@ -76,7 +78,8 @@ func (b *Builder) Counted(c *schema.Click) (counted, known bool) {
 	return c.Seq <= b.mark, true
 }
 
-// Forged reports whether a click's number is one that no edge has reached. Counted has just returned false for it, with a known mark.
+// Forged reports whether a click's number is one that no edge has reached. Counted has just returned false for it, with
+// a known mark.
 func (b *Builder) Forged(c *schema.Click) bool { return c.Seq-b.mark > schema.MaxLead }
 
 // Learn sets the mark of a lane that is not known.
@@ -126,8 +129,9 @@ func (b *Builder) Add(c *schema.Click, r Record) {
 	to.Visitor = append(to.Visitor, visitor)
 }
 
-// AddLane adds the clicks of a lane that are not counted, and returns how many are. marks reads marks of lanes. After an error, clicks
-// before the failure are in the batch, as they would be if the lane had sent them alone. stream.ErrRefused if a record is not a click.
+// AddLane adds the clicks of a lane that are not counted, and returns how many are. marks reads marks of lanes. After
+// an error, clicks before the failure are in the batch, as they would be if the lane had sent them alone.
+// stream.ErrRefused if a record is not a click.
 func (b *Builder) AddLane(ctx context.Context, lane *stream.Batch,
 	marks func(context.Context, []schema.Lane) ([]uint64, error)) (repeated int, err error) {
 	var click schema.Click

@@ -48,7 +48,8 @@ func TestBuilder(t *testing.T) {
 		add(t, b, lane(3), 1, count.Record{Time: time.Now()})
 		testkit.Equal(t, "log", log.String(), "")
 		add(t, b, lane(3), 5, count.Record{Offset: 77, Time: time.Now()})
-		if line := log.String(); !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "lane=3 ") || !strings.Contains(line, "after=1 before=5 offset=77") {
+		if line := log.String(); !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "lane=3 ") ||
+			!strings.Contains(line, "after=1 before=5 offset=77") {
 			t.Errorf("log: %s", line)
 		}
 	})
@@ -68,7 +69,8 @@ func TestBuilder(t *testing.T) {
 		t.Parallel()
 		b := count.NewBuilder(nil, slog.New(slog.DiscardHandler))
 		b.Learn(lane(1), 10)
-		for seq, want := range map[uint64]bool{11: false, 10 + schema.MaxLead: false, 11 + schema.MaxLead: true, schema.MaxSeq: true} {
+		for seq, want := range map[uint64]bool{11: false, 10 + schema.MaxLead: false, 11 + schema.MaxLead: true,
+			schema.MaxSeq: true} {
 			click := schema.Click{Lane: lane(1), Seq: seq}
 			b.Counted(&click)
 			testkit.Equal(t, "forged", b.Forged(&click), want)
@@ -89,7 +91,8 @@ func TestBuilder(t *testing.T) {
 		b.Only = map[int64]bool{2: true}
 		clicks := new(stream.Batch)
 		for seq := range uint64(6) {
-			clicks.Append(nil, schema.AppendClick(nil, &schema.Click{Lane: lane(1), Seq: seq + 1, LinkID: link, AccountID: int64(seq % 3), ClickedAt: time.Now()}))
+			clicks.Append(nil, schema.AppendClick(nil,
+				&schema.Click{Lane: lane(1), Seq: seq + 1, LinkID: link, AccountID: int64(seq % 3), ClickedAt: time.Now()}))
 		}
 		marks := func(context.Context, []schema.Lane) ([]uint64, error) { return []uint64{3}, nil }
 		repeated, err := b.AddLane(t.Context(), clicks, marks)

@@ -11,8 +11,9 @@ import (
 	"linkstream/schema/stream"
 )
 
-// hearing tells webhooks of the clicks of a machine without a broker. It has marks of its own, in the store of the webhooks: a batch that
-// is repeated because a process was killed between the two transactions is counted by the first one and told by the second.
+// hearing tells webhooks of the clicks of a machine without a broker. It has marks of its own, in the store of the
+// webhooks: a batch that is repeated because a process was killed between the two transactions is counted by the first
+// one and told by the second.
 type hearing struct {
 	store   schema.HearingStore // nil: nobody hears
 	builder *Builder
@@ -22,7 +23,8 @@ func newHearing(store schema.HearingStore, countries *enrich.Countries, log *slo
 	return &hearing{store: store, builder: NewBuilder(countries, log)}
 }
 
-// hear tells of the batches of some lanes, which are counted, in one transaction. Without a webhook that hears of clicks it costs a look.
+// hear tells of the batches of some lanes, which are counted, in one transaction. Without a webhook that hears of
+// clicks it costs a look.
 func (h *hearing) hear(ctx context.Context, lanes []*stream.Batch) error {
 	if h.store == nil {
 		return nil

@@ -20,8 +20,9 @@ import (
 // writes bound the transactions of a Writer.
 var writes = groupcommit.Limits{Batch: 16, Queue: 1 << 16, Timeout: time.Minute}
 
-// From the beginning of a transaction to that of the next one pass minPause and pausePerClick for each of its clicks, at most maxPause.
-// With little traffic a click is counted at once. With much, a transaction has more clicks, which change each row less often.
+// From the beginning of a transaction to that of the next one pass minPause and pausePerClick for each of its clicks,
+// at most maxPause. With little traffic a click is counted at once. With much, a transaction has more clicks, which
+// change each row less often.
 const (
 	minPause      = 100 * time.Millisecond
 	pausePerClick = 50 * time.Microsecond
@@ -30,7 +31,8 @@ const (
 	readTime = 10 * time.Millisecond
 )
 
-// BatchBytes is how many bytes the batch of a lane should have at most. After a transaction with such a batch there is no pause.
+// BatchBytes is how many bytes the batch of a lane should have at most. After a transaction with such a batch there is
+// no pause.
 const BatchBytes = 8 << 20
 
 // LaneStore is the part of a click store that a Writer uses.
@@ -41,9 +43,10 @@ type LaneStore interface {
 	InsertLanes(ctx context.Context, batch *schema.ClickBatch) error
 }
 
-// Writer counts the clicks of a spool on a machine without a broker. To the spool's shipper it is the topic of clicks: a batch is
-// accepted once its clicks and the mark of its lane are on the disk, and what webhooks hear of them. A shipper that did not hear of that sends the batch again,
-// and the mark drops it. There are no positions: a click is counted if and only if its number is at or below the mark.
+// Writer counts the clicks of a spool on a machine without a broker. To the spool's shipper it is the topic of clicks:
+// a batch is accepted once its clicks and the mark of its lane are on the disk, and what webhooks hear of them. A
+// shipper that did not hear of that sends the batch again, and the mark drops it. There are no positions: a click is
+// counted if and only if its number is at or below the mark.
 type Writer struct {
 	store   LaneStore
 	builder *Builder // of the transaction under way
@@ -55,11 +58,13 @@ type Writer struct {
 	epoch   time.Time
 }
 
-// NewWriter returns a writer that registers its metrics in set. Webhooks of webhooks hear of the clicks that it has counted. countries and
-// webhooks may be nil.
-func NewWriter(store LaneStore, webhooks schema.HearingStore, countries *enrich.Countries, log *slog.Logger, set *metrics.Set) *Writer {
-	w := &Writer{store: store, builder: NewBuilder(countries, log), hearing: newHearing(webhooks, countries, log), metrics: NewMetrics(set),
-		epoch: time.Now()}
+// NewWriter returns a writer that registers its metrics in set. Webhooks of webhooks hear of the clicks that it has
+// counted. countries and webhooks may be nil.
+func NewWriter(store LaneStore, webhooks schema.HearingStore, countries *enrich.Countries, log *slog.Logger,
+	set *metrics.Set) *Writer {
+	w := &Writer{store: store, builder: NewBuilder(countries, log), hearing: newHearing(webhooks, countries, log),
+		metrics: NewMetrics(set),
+		epoch:   time.Now()}
 	w.group = groupcommit.New(writes, func(ctx context.Context, lanes []*groupcommit.Call[*stream.Batch]) error {
 		batches := make([]*stream.Batch, len(lanes))
 		for i, lane := range lanes {
@@ -84,15 +89,16 @@ func (w *Writer) Ready() error {
 // Partitions returns 1: lanes are counted one by one, wherever they come from.
 func (w *Writer) Partitions(context.Context) (int, error) { return 1, nil }
 
-// Produce counts a batch of one lane. It returns nil only once the batch is on the disk. stream.ErrRefused if the batch has a record
-// that is not a click; the clicks before it may be counted.
+// Produce counts a batch of one lane. It returns nil only once the batch is on the disk. stream.ErrRefused if the batch
+// has a record that is not a click; the clicks before it may be counted.
 func (w *Writer) Produce(ctx context.Context, _ int, batch *stream.Batch) error {
 	w.sleep(ctx, 0) // callers that wait for the same transaction wake up together
 	_, err := w.group.Submit(ctx, batch)
 	return err
 }
 
-// Await waits until a shipper should read a lane's next batch: what it reads earlier would only wait in Produce, while more clicks come.
+// Await waits until a shipper should read a lane's next batch: what it reads earlier would only wait in Produce, while
+// more clicks come.
 func (w *Writer) Await(ctx context.Context) { w.sleep(ctx, readTime) }
 
 // sleep waits until so long before the next transaction may begin.
@@ -111,7 +117,8 @@ func (w *Writer) pause(began time.Time, lanes []*stream.Batch) {
 	w.next.Store(int64(began.Add(pause).Sub(w.epoch)))
 }
 
-// Count counts the batches of some lanes in one transaction, and returns the outcome of each: those of Produce. Calls do not overlap.
+// Count counts the batches of some lanes in one transaction, and returns the outcome of each: those of Produce. Calls
+// do not overlap.
 func (w *Writer) Count(ctx context.Context, lanes ...*stream.Batch) []error {
 	b, began := w.builder, time.Now()
 	b.Batch.Reset(0, 0)

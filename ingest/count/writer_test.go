@@ -33,7 +33,8 @@ func batch(l schema.Lane, first, last uint64) *stream.Batch {
 	b := new(stream.Batch)
 	b.Reset(time.Now())
 	for seq := first; seq <= last; seq++ {
-		b.Append(nil, schema.AppendClick(nil, &schema.Click{Lane: l, Seq: seq, LinkID: link, AccountID: 1, ClickedAt: time.Now()}))
+		b.Append(nil, schema.AppendClick(nil, &schema.Click{Lane: l, Seq: seq, LinkID: link, AccountID: 1,
+			ClickedAt: time.Now()}))
 	}
 	return b
 }
@@ -117,7 +118,8 @@ func TestWriterAfterFailures(t *testing.T) {
 	_, err := sqlite.Freeze(t.Context(), path, schema.MoveID{})
 	testkit.Must(t, err)
 	for range 2 {
-		if err := w.Produce(t.Context(), 0, batch(lane(1), 4, 6)); !errors.Is(err, schema.ErrMoved) || !errors.Is(w.Ready(), schema.ErrMoved) {
+		if err := w.Produce(t.Context(), 0, batch(lane(1), 4, 6)); !errors.Is(err, schema.ErrMoved) ||
+			!errors.Is(w.Ready(), schema.ErrMoved) {
 			t.Errorf("error %v, ready %v", err, w.Ready())
 		}
 	}
@@ -144,7 +146,8 @@ func TestWriterPauses(t *testing.T) {
 	tests := []struct {
 		name  string
 		batch *stream.Batch
-		lanes uint32        // that send a click at the same time as the batch; without a pause, each may have a transaction of its own
+		// that send a click at the same time as the batch; without a pause, each may have a transaction of its own
+		lanes uint32
 		want  time.Duration // until their clicks are counted
 	}{
 		{"few clicks are counted at once", batch(lane(1), 1, 20), 3, 101 * time.Millisecond},
@@ -196,7 +199,8 @@ func TestDecodeRefusesWhatNoStoreHas(t *testing.T) {
 		year  int
 		valid bool
 	}{
-		{1, 1970, true}, {1, 1969, false}, {1, 2148, true}, {1, 2149, false}, {schema.MaxSeq, 2026, true}, {schema.MaxSeq + 1, 2026, false},
+		{1, 1970, true}, {1, 1969, false}, {1, 2148, true}, {1, 2149, false}, {schema.MaxSeq, 2026, true},
+		{schema.MaxSeq + 1, 2026, false},
 	} {
 		value := schema.AppendClick(nil, &schema.Click{Lane: lane(1), Seq: c.seq, LinkID: link, ClickedAt: at(c.year)})
 		if err := count.Decode(value, new(schema.Click)); (err == nil) != c.valid {
@@ -236,7 +240,8 @@ func TestWriterTellsWebhooks(t *testing.T) {
 	w := start()
 	testkit.Must(t, errors.Join(w.Count(t.Context(), batch(lane(1), 1, 4))...)) // nobody hears, so nothing fails
 
-	hook := schema.Webhook{AccountID: owner.ID, URL: "https://example.org/", Events: []string{schema.EventLinkClicked}, Active: true,
+	hook := schema.Webhook{AccountID: owner.ID, URL: "https://example.org/", Events: []string{schema.EventLinkClicked},
+		Active: true,
 		Secret: "whsec_bmV3", CreatedAt: time.Now(), UpdatedAt: time.Now()}
 	testkit.Must(t, links.CreateWebhook(t.Context(), &hook))
 	told := func() (clicks int) {

@@ -19,8 +19,8 @@ const (
 	measureTimeout = 20 * time.Second
 )
 
-// ageWatch measures the age of the oldest click in the topic that is not counted, by any worker, and how long the topic keeps
-// it.
+// ageWatch measures the age of the oldest click in the topic that is not counted, by any worker, and how long the topic
+// keeps it.
 type ageWatch struct {
 	client *stream.Client
 	clicks schema.ClickStore
@@ -33,7 +33,8 @@ type ageWatch struct {
 func newAgeWatch(client *stream.Client, clicks schema.ClickStore, log *slog.Logger, set *metrics.Set) *ageWatch {
 	w := &ageWatch{client: client, clicks: clicks, log: log}
 	service.NewGauge(set, "linkstream_ingest_oldest_click_seconds",
-		"Age of the oldest click in the topic that is not counted; 0 if every click is.", func() float64 { return w.age().Seconds() })
+		"Age of the oldest click in the topic that is not counted; 0 if every click is.",
+		func() float64 { return w.age().Seconds() })
 	service.NewGauge(set, "linkstream_ingest_retention_seconds",
 		"Time for which the topic keeps a click, counted or not; 0 if for ever, or if it is not known.",
 		func() float64 { return time.Duration(w.retention.Load()).Seconds() })

@@ -37,10 +37,12 @@ func TestReadySaysThatClicksAreAboutToBeLost(t *testing.T) {
 		t.Run(age.String(), func(t *testing.T) {
 			t.Parallel()
 			client := streamtest.StartBroker(t).CreateTopics(1)
-			store := &blockingStore{ClickStore: sqlitetest.NewClickStore(t), began: make(chan struct{}), outcome: make(chan error)}
+			store := &blockingStore{ClickStore: sqlitetest.NewClickStore(t), began: make(chan struct{}),
+				outcome: make(chan error)}
 			var batch stream.Batch
 			batch.Reset(time.Now().Add(-age))
-			batch.Append(nil, schema.AppendClick(nil, &schema.Click{Lane: schema.Lane{Number: 1}, Seq: 1, LinkID: link, ClickedAt: time.Now()}))
+			batch.Append(nil, schema.AppendClick(nil,
+				&schema.Click{Lane: schema.Lane{Number: 1}, Seq: 1, LinkID: link, ClickedAt: time.Now()}))
 			testkit.Must(t, client.Produce(t.Context(), 0, &batch))
 			r := start(t, store, client)
 			<-store.began

@@ -18,8 +18,8 @@ const (
 	balanceTimeout = 2 * time.Minute
 )
 
-// balanceWatch compares the marks of all lanes with the clicks counted in them. Unlike the worker's counters, the result outlives
-// processes and includes all workers. The command verify says which clicks they are.
+// balanceWatch compares the marks of all lanes with the clicks counted in them. Unlike the worker's counters, the
+// result outlives processes and includes all workers. The command verify says which clicks they are.
 type balanceWatch struct {
 	clicks laneCounts
 	log    *slog.Logger
@@ -35,10 +35,12 @@ type laneCounts interface {
 func newBalanceWatch(clicks laneCounts, log *slog.Logger, set *metrics.Set) *balanceWatch {
 	w := &balanceWatch{clicks: clicks, log: log}
 	service.NewGauge(set, "linkstream_ingest_uncounted_clicks",
-		"Clicks that lanes have passed without counting them: lost, or set aside. Measured every 5 minutes in the click store.",
+		"Clicks that lanes have passed without counting them: lost, or set aside. Measured every 5 minutes in the click "+
+			"store.",
 		func() float64 { return float64(w.missing.Load()) })
 	service.NewGauge(set, "linkstream_ingest_recounted_clicks",
-		"Clicks counted more than once. Measured every 5 minutes in the click store.", func() float64 { return float64(w.repeated.Load()) })
+		"Clicks counted more than once. Measured every 5 minutes in the click store.",
+		func() float64 { return float64(w.repeated.Load()) })
 	return w
 }
 

@@ -13,7 +13,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The store has counted clicks before the service starts: some of a lane are missing, some of another one are there twice.
+// The store has counted clicks before the service starts: some of a lane are missing, some of another one are there
+// twice.
 func TestMetricsOfTheBalance(t *testing.T) {
 	t.Parallel()
 	store := sqlitetest.NewClickStore(t)

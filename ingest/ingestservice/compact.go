@@ -41,10 +41,14 @@ func newCompactions(store compacter, log *slog.Logger, set *metrics.Set) *compac
 		store: store, log: log,
 		succeeded: service.NewGauge(set, "linkstream_ingest_compaction_success_timestamp_seconds",
 			"Unix time of the last run of compaction without an error; 0 before the first one.", nil),
-		failures:   service.NewCounter(set, "linkstream_ingest_compaction_failures_total", "Runs of compaction that failed and are repeated."),
-		months:     service.NewCounter(set, "linkstream_ingest_compacted_months_total", "Months whose clicks were compacted."),
-		rowsBefore: service.NewCounter(set, "linkstream_ingest_compacted_rows_before_total", "Rows of the compacted months before."),
-		rowsAfter:  service.NewCounter(set, "linkstream_ingest_compacted_rows_after_total", "Rows of the compacted months afterwards."),
+		failures: service.NewCounter(set, "linkstream_ingest_compaction_failures_total",
+			"Runs of compaction that failed and are repeated."),
+		months: service.NewCounter(set, "linkstream_ingest_compacted_months_total",
+			"Months whose clicks were compacted."),
+		rowsBefore: service.NewCounter(set, "linkstream_ingest_compacted_rows_before_total",
+			"Rows of the compacted months before."),
+		rowsAfter: service.NewCounter(set, "linkstream_ingest_compacted_rows_after_total",
+			"Rows of the compacted months afterwards."),
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package ingestservice composes an ingest process: a worker that counts clicks, and the countries it enriches them with.
+// Package ingestservice composes an ingest process: a worker that counts clicks, and the countries it enriches them
+// with.
 package ingestservice
 
 import (
@@ -34,7 +35,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 
 func registerGeoIP(fs *flag.FlagSet, path *string) {
 	fs.StringVar(path, "ingest.geoip", *path,
-		"MaxMind database `file` (.mmdb) of countries or cities, loaded again when it changes; without it countries are unknown")
+		"MaxMind database `file` (.mmdb) of countries or cities, loaded again when it changes; without it countries are "+
+			"unknown")
 }
 
 // Validate returns every invalid setting.
@@ -78,8 +80,8 @@ func (s *Service) CompactDaily(store compacter) {
 // Metrics returns the metrics of the worker.
 func (s *Service) Metrics() *metrics.Set { return s.metrics }
 
-// Ready returns nil if the service counts clicks or stands by for other members of its consumer group, and no click is about
-// to be lost, or else a service.Unready.
+// Ready returns nil if the service counts clicks or stands by for other members of its consumer group, and no click is
+// about to be lost, or else a service.Unready.
 func (s *Service) Ready(context.Context) error {
 	if err := s.age.ready(); err != nil {
 		return &service.Unready{What: "click log", Cause: err}
@@ -90,8 +92,8 @@ func (s *Service) Ready(context.Context) error {
 	return nil
 }
 
-// Run counts clicks until ctx is done. When it returns, no insert is under way: what was fetched is counted, or is fetched
-// again by the next worker.
+// Run counts clicks until ctx is done. When it returns, no insert is under way: what was fetched is counted, or is
+// fetched again by the next worker.
 func (s *Service) Run(ctx context.Context) error {
 	// 1. The worker ends the batches under way: each is inserted as a whole or not at all. It commits only what is
 	//    inserted, and then leaves the consumer group.

@@ -34,16 +34,18 @@ type Config struct {
 
 // RegisterFlags binds the options to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Lanes, "lanes", c.Lanes, "verify: `files` that \"edge lanes\" has printed, separated by commas; -: standard input")
+	fs.StringVar(&c.Lanes, "lanes", c.Lanes,
+		"verify: `files` that \"edge lanes\" has printed, separated by commas; -: standard input")
 	fs.BoolVar(&c.JSON, "json", c.JSON, "verify: print JSON")
 }
 
 // Validate always succeeds.
 func (c *Config) Validate() error { return nil }
 
-// RunCommand compares the sources, which have no Spools yet, and prints the report. own returns the reports about the program's
-// own spools; nil if it has none. The error has the exit code for service.Main.
-func RunCommand(ctx context.Context, cfg Config, sources Sources, own func() ([]schema.SpoolReport, error), stdin io.Reader, out io.Writer) error {
+// RunCommand compares the sources, which have no Spools yet, and prints the report. own returns the reports about the
+// program's own spools; nil if it has none. The error has the exit code for service.Main.
+func RunCommand(ctx context.Context, cfg Config, sources Sources, own func() ([]schema.SpoolReport, error),
+	stdin io.Reader, out io.Writer) error {
 	given, err := readReports(cfg.Lanes, stdin)
 	if err != nil {
 		return Unknown(err)

@@ -36,7 +36,8 @@ func TestCommand(t *testing.T) {
 		return out.String(), err
 	}
 	t.Run("it adds up", func(t *testing.T) {
-		for lanes, says := range map[string]string{"": "No spool was read", file: "The spool a was read at", file + ",-": "The spool a was read at"} {
+		for lanes, says := range map[string]string{"": "No spool was read", file: "The spool a was read at",
+			file + ",-": "The spool a was read at"} {
 			out, err := run(verify.Config{Lanes: lanes}, whole+whole)
 			if err != nil || !strings.Contains(out, "It adds up") || !strings.Contains(out, says) {
 				t.Errorf("error %v, printed:\n%s", err, out)
@@ -54,14 +55,16 @@ func TestCommand(t *testing.T) {
 		testkit.Equal(t, "gaps", got.Lanes[0].Gaps, []verify.Gap{{First: 11, Last: 12}})
 	})
 	t.Run("nothing is known", func(t *testing.T) {
-		for _, input := range []string{"", "{}", "[]", "noise", whole + "noise", whole[:40], strings.Replace(whole, `"recorded":10`, `"recorded":9`, 1),
+		for _, input := range []string{"", "{}", "[]", "noise", whole + "noise", whole[:40],
+			strings.Replace(whole, `"recorded":10`, `"recorded":9`, 1),
 			strings.Replace(whole, lane(1).String(), "lane", 1), strings.Replace(whole, `"dir"`, `"other"`, 1)} {
 			out, err := run(verify.Config{Lanes: "-"}, input)
 			if exit := new(wiring.ExitError); !errors.As(err, &exit) || exit.Code != 2 || out != "" {
 				t.Errorf("%q: error %v, printed %q", input, err, out)
 			}
 		}
-		if _, err := run(verify.Config{Lanes: file + ".missing"}, ""); err == nil || !strings.Contains(err.Error(), "-lanes: open") {
+		if _, err := run(verify.Config{Lanes: file + ".missing"}, ""); err == nil ||
+			!strings.Contains(err.Error(), "-lanes: open") {
 			t.Errorf("error %v", err)
 		}
 		s.broker.Stop()
@@ -71,9 +74,12 @@ func TestCommand(t *testing.T) {
 	})
 }
 
-// FuzzReports reads what claims to be reports about spools. It checks that nothing crashes, and that what is accepted is valid.
+// FuzzReports reads what claims to be reports about spools. It checks that nothing crashes, and that what is accepted
+// is valid.
 func FuzzReports(f *testing.F) {
-	f.Add([]byte(`{"dir":"a","at":"2026-11-21T12:00:00Z","dropped":1,"lanes":[{"lane":"01010000000000000000000000000000/1","recorded":9,"pending":[{"first":2,"last":9}]}]}`))
+	f.Add([]byte(
+		`{"dir":"a","at":"2026-11-21T12:00:00Z","dropped":1,` +
+			`"lanes":[{"lane":"01010000000000000000000000000000/1","recorded":9,"pending":[{"first":2,"last":9}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		reports, err := verify.DecodeReports(bytes.NewReader(data))
 		if err != nil {

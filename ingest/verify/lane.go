@@ -48,7 +48,8 @@ func (l *Lane) addsUp() bool { return l.Missing == 0 && l.Repeated == 0 }
 // notable reports whether there is anything to say beyond "all are counted".
 func (l *Lane) notable() bool { return l.Counted != l.Recorded || l.Repeated > 0 }
 
-// balance computes the lane's balance. Numbers up to the mark are counted by the store, those above it must be elsewhere.
+// balance computes the lane's balance. Numbers up to the mark are counted by the store, those above it must be
+// elsewhere.
 func (s *laneState) balance(id schema.Lane) Lane {
 	mark := s.count.Mark
 	topic := s.topic.between(1, mark+schema.MaxLead) // what is further ahead is forged
@@ -80,7 +81,8 @@ func (l *Lane) name(found []schema.Gap, aside numbers) {
 	named := uint64(0)
 	for _, gap := range found {
 		for _, r := range (numbers{gap.SeqRange}).without(aside) {
-			l.Gaps = append(l.Gaps, Gap{First: r.First, Last: r.Last, Partition: gap.Partition, Offset: gap.Offset, Found: gap.Found})
+			l.Gaps = append(l.Gaps, Gap{First: r.First, Last: r.Last, Partition: gap.Partition, Offset: gap.Offset,
+				Found: gap.Found})
 			named += r.Len()
 		}
 	}

@@ -113,7 +113,8 @@ func (s *service) exec(statement string) {
 }
 
 func (s *service) sources() verify.Sources {
-	return verify.Sources{Topic: s.client, Clicks: s.store, Spools: func() ([]schema.SpoolReport, error) { return s.spools, nil }}
+	return verify.Sources{Topic: s.client, Clicks: s.store,
+		Spools: func() ([]schema.SpoolReport, error) { return s.spools, nil }}
 }
 
 func (s *service) look() *verify.Report {

@@ -16,7 +16,8 @@ func (n numbers) with(first, last uint64) numbers {
 		return append(n, schema.SeqRange{First: first, Last: last})
 	}
 	// The ranges from i to before j overlap or touch the new one.
-	i, _ := slices.BinarySearchFunc(n, first, func(r schema.SeqRange, first uint64) int { return cmp.Compare(r.Last+1, first) })
+	i, _ := slices.BinarySearchFunc(n, first,
+		func(r schema.SeqRange, first uint64) int { return cmp.Compare(r.Last+1, first) })
 	j := i
 	for ; j < len(n) && n[j].First <= last+1; j++ {
 		first, last = min(first, n[j].First), max(last, n[j].Last)

@@ -70,7 +70,8 @@ func (r *Report) writeLanes(p *printer) {
 	rows := printer{w: table}
 	rows.printf("LANE\tRECORDED\tCOUNTED\tPENDING\tSET ASIDE\tMISSING\tTWICE\n")
 	for _, l := range r.Lanes {
-		rows.printf("%s\t%d\t%d\t%d\t%d\t%d\t%d\n", l.Lane, l.Recorded, l.Counted, l.Spool+l.Topic, l.Aside, l.Missing, l.Repeated)
+		rows.printf("%s\t%d\t%d\t%d\t%d\t%d\t%d\n", l.Lane, l.Recorded, l.Counted, l.Spool+l.Topic, l.Aside,
+			l.Missing, l.Repeated)
 	}
 	if p.err = rows.err; p.err == nil {
 		p.err = table.Flush()
@@ -108,7 +109,8 @@ func (g Gap) String() string {
 	if g.Found.IsZero() {
 		return text + ": neither in a spool nor in the topic"
 	}
-	return fmt.Sprintf("%s: noticed at offset %d of partition %d, %s", text, g.Offset, g.Partition, g.Found.Format(time.RFC3339))
+	return fmt.Sprintf("%s: noticed at offset %d of partition %d, %s", text, g.Offset, g.Partition,
+		g.Found.Format(time.RFC3339))
 }
 
 func (r *Report) writeNotes(p *printer) {

@@ -22,7 +22,8 @@ const (
 type Topic interface {
 	Partitions(ctx context.Context) (int, error)
 	Offsets(ctx context.Context, partition int) (start, end int64, err error)
-	Fetch(ctx context.Context, partition int, offset int64, wait time.Duration, each func(stream.Record) error) (lag int64, err error)
+	Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
+		each func(stream.Record) error) (lag int64, err error)
 	DeadOffsets(ctx context.Context) (start, end int64, err error)
 	FetchDead(ctx context.Context, offset int64, wait time.Duration, each func(stream.Record) error) (lag int64, err error)
 }
@@ -37,8 +38,8 @@ type Partition struct {
 
 var errRead = errors.New("read") // ends a fetch after what was wanted
 
-// readTopic adds the clicks that the store has not passed. For each partition it reads the position first, and then the records
-// behind it: what is before the position is in the counts that are read later.
+// readTopic adds the clicks that the store has not passed. For each partition it reads the position first, and then the
+// records behind it: what is before the position is in the counts that are read later.
 func (p *pass) readTopic(ctx context.Context) error {
 	n, err := p.Topic.Partitions(ctx)
 	if errors.Is(err, kafka.UnknownTopicOrPartition) {
@@ -90,9 +91,10 @@ func (p *pass) readPartition(ctx context.Context, number int) error {
 	})
 }
 
-// compareLog returns why all records of a log have yet to be counted although the store has a position, "" if it belongs to the
-// log or there is none. A worker looks closer, see package worker; this is what an operator should know.
-func (p *pass) compareLog(ctx context.Context, number int, at schema.Position, start, end int64) (note string, err error) {
+// compareLog returns why all records of a log have yet to be counted although the store has a position, "" if it
+// belongs to the log or there is none. A worker looks closer, see package worker; this is what an operator should know.
+func (p *pass) compareLog(ctx context.Context, number int, at schema.Position, start, end int64) (note string,
+	err error) {
 	switch {
 	case at.Next <= start: // nothing in the log was counted
 		return "", nil
@@ -109,7 +111,8 @@ func (p *pass) compareLog(ctx context.Context, number int, at schema.Position, s
 	})
 	switch {
 	case errors.Is(err, errRead) && !same:
-		return fmt.Sprintf("the record at offset %d is not the last counted click: the log was replaced, or lost its end", at.Last.Offset), nil
+		return fmt.Sprintf("the record at offset %d is not the last counted click: the log was replaced, or lost its end",
+			at.Last.Offset), nil
 	case errors.Is(err, errRead), errors.Is(err, stream.ErrOffsetOutOfRange): // counted and deleted meanwhile
 		return "", nil
 	}
@@ -150,8 +153,8 @@ func identify(value []byte) (lane schema.Lane, seq uint64, ok bool) {
 	return click.Lane, click.Seq, true
 }
 
-// read calls each for the values of the records from an offset to before end. Records that are deleted meanwhile are left out:
-// they were counted, or are missed later.
+// read calls each for the values of the records from an offset to before end. Records that are deleted meanwhile are
+// left out: they were counted, or are missed later.
 func read(ctx context.Context, next, end int64, offsets func(context.Context) (start, end int64, err error),
 	fetch func(ctx context.Context, offset int64, each func(stream.Record) error) error, each func(value []byte)) error {
 	for failures := 0; next < end; {

@@ -2,19 +2,21 @@
 //
 //	recorded = counted + pending + set aside + missing
 //
-// and missing must be 0. Recorded clicks are known from the spools of edges, the topic and the click store; without a spool, from
-// the other two. Clicks that found no room in a spool are dropped: they have no number, and each spool says how many there are.
+// and missing must be 0. Recorded clicks are known from the spools of edges, the topic and the click store; without a
+// spool, from the other two. Clicks that found no room in a spool are dropped: they have no number, and each spool says
+// how many there are.
 //
-// Clicks are on their way meanwhile, from a spool to the topic and from there to the store. They are looked for in this order, so
-// each one is found at least once: the spools are read first, then the position of each partition, then the records behind it,
-// and the counts at last. A click that was acknowledged when the spool was read was in the topic by then. If its record is before
-// the position, the counts that are read later include it. Therefore no click is missed by mistake, whatever runs at the time. A
-// second look a moment later confirms what is missing nevertheless.
+// Clicks are on their way meanwhile, from a spool to the topic and from there to the store. They are looked for in this
+// order, so each one is found at least once: the spools are read first, then the position of each partition, then the
+// records behind it, and the counts at last. A click that was acknowledged when the spool was read was in the topic by
+// then. If its record is before the position, the counts that are read later include it. Therefore no click is missed
+// by mistake, whatever runs at the time. A second look a moment later confirms what is missing nevertheless.
 //
-// Users see aggregates and not lanes. The clicks in each aggregate are those that the lanes have counted: at least what they had counted
-// before the aggregate was read, and at most what they have counted afterwards.
+// Users see aggregates and not lanes. The clicks in each aggregate are those that the lanes have counted: at least what
+// they had counted before the aggregate was read, and at most what they have counted afterwards.
 //
-// On a machine without a broker there is no topic, and an acknowledged click is counted: the spools are compared with the marks.
+// On a machine without a broker there is no topic, and an acknowledged click is counted: the spools are compared with
+// the marks.
 package verify
 
 import (
@@ -58,11 +60,12 @@ type Totals struct {
 
 // Report is the result of a look at all sources.
 type Report struct {
-	At          time.Time   `json:"at"`
-	AddsUp      bool        `json:"adds_up"`
-	Totals      Totals      `json:"totals"`
-	Failing     int         `json:"failing_lanes"`
-	Lanes       []Lane      `json:"lanes"`                // with clicks that are not counted, those that do not add up first
+	At      time.Time `json:"at"`
+	AddsUp  bool      `json:"adds_up"`
+	Totals  Totals    `json:"totals"`
+	Failing int       `json:"failing_lanes"`
+	// with clicks that are not counted, those that do not add up first
+	Lanes       []Lane      `json:"lanes"`
 	MoreLanes   uint64      `json:"more_lanes,omitempty"` // that are left out
 	DeadLetters uint64      `json:"dead_letters"`         // records in the dead letter topic
 	Spools      []Spool     `json:"spools"`
@@ -111,8 +114,9 @@ type pass struct {
 }
 
 func look(ctx context.Context, sources Sources, suspect map[schema.Lane]bool) (*pass, error) {
-	p := &pass{Sources: sources, lanes: make(map[schema.Lane]*laneState), failing: make(map[schema.Lane]bool), suspect: suspect,
-		report: &Report{At: time.Now().UTC(), Lanes: []Lane{}, Spools: []Spool{}, Partitions: []Partition{}}}
+	p := &pass{Sources: sources, lanes: make(map[schema.Lane]*laneState), failing: make(map[schema.Lane]bool),
+		suspect: suspect,
+		report:  &Report{At: time.Now().UTC(), Lanes: []Lane{}, Spools: []Spool{}, Partitions: []Partition{}}}
 	steps := []func(context.Context) error{p.readSpools, p.readTopic, p.readCounts, p.readSums, p.readDead, p.balance}
 	if sources.Topic == nil {
 		steps = []func(context.Context) error{p.readSpools, p.readCounts, p.readSums, p.balance}
@@ -138,7 +142,8 @@ func (p *pass) readSpools(context.Context) error {
 		return err
 	}
 	for _, r := range reports {
-		p.report.Spools = append(p.report.Spools, Spool{Dir: r.Dir, At: r.At, Lanes: len(r.Lanes), Dropped: r.Dropped, Damaged: r.Damaged})
+		p.report.Spools = append(p.report.Spools,
+			Spool{Dir: r.Dir, At: r.At, Lanes: len(r.Lanes), Dropped: r.Dropped, Damaged: r.Damaged})
 		p.report.Totals.Dropped += r.Dropped
 		p.report.Totals.Recorded += r.Dropped
 		for _, s := range r.Lanes {
@@ -164,8 +169,8 @@ func (p *pass) readCounts(ctx context.Context) error {
 	})
 }
 
-// readSums compares what statistics and reports are read from with what the lanes had counted before and have counted afterwards:
-// counts only grow.
+// readSums compares what statistics and reports are read from with what the lanes had counted before and have counted
+// afterwards: counts only grow.
 func (p *pass) readSums(ctx context.Context) error {
 	sums, err := p.Clicks.ClickSums(ctx)
 	if err != nil {
@@ -223,7 +228,8 @@ func (p *pass) balance(ctx context.Context) error {
 		p.report.MoreLanes = uint64(n - maxLanes)
 		p.report.Lanes = p.report.Lanes[:maxLanes]
 	}
-	p.report.AddsUp, p.report.Failing = len(p.failing) == 0 && p.report.damaged() == 0 && len(p.report.Sums) == 0, len(p.failing)
+	p.report.AddsUp, p.report.Failing = len(p.failing) == 0 && p.report.damaged() == 0 && len(p.report.Sums) == 0,
+		len(p.failing)
 	for i := range p.report.Lanes {
 		l := &p.report.Lanes[i]
 		if l.Missing == 0 {
@@ -252,12 +258,14 @@ func (r *Report) Err() error {
 		errs = append(errs, fmt.Errorf("%d files of spools have clicks that cannot be read", n))
 	}
 	for _, s := range r.Sums {
-		errs = append(errs, fmt.Errorf("%s in the click store has %d clicks, and lanes have counted %d", s.Name, s.Clicks, s.Most))
+		errs = append(errs, fmt.Errorf("%s in the click store has %d clicks, and lanes have counted %d", s.Name,
+			s.Clicks, s.Most))
 	}
 	return fmt.Errorf("it does not add up: %w", errors.Join(errs...))
 }
 
-// damaged returns how many files of spools have clicks that cannot be read. The last ones of a lane are not known to be missing.
+// damaged returns how many files of spools have clicks that cannot be read. The last ones of a lane are not known to be
+// missing.
 func (r *Report) damaged() (files int) {
 	for _, s := range r.Spools {
 		files += len(s.Damaged)

@@ -52,9 +52,11 @@ func TestWhatAddsUp(t *testing.T) {
 		want(t, verify.Totals{Lanes: 3, Recorded: 75, Counted: 45, Spool: 27, Dropped: 3})
 	})
 	t.Run("clicks that are set aside", func(t *testing.T) {
-		// Of the clicks of lane 4, a spool sets 3 aside, and the worker 5 and, at the end, 9. Other dead letters are no clicks.
+		// Of the clicks of lane 4, a spool sets 3 aside, and the worker 5 and, at the end, 9. Other dead letters are no
+		// clicks.
 		late := func(seq uint64) []byte {
-			return schema.AppendClick(nil, &schema.Click{Lane: lane(4), Seq: seq, LinkID: 42, ClickedAt: noon.AddDate(500, 0, 0)})
+			return schema.AppendClick(nil, &schema.Click{Lane: lane(4), Seq: seq, LinkID: 42,
+				ClickedAt: noon.AddDate(500, 0, 0)})
 		}
 		s.recorded(schema.SpoolLane{Lane: lane(4), Recorded: 9, Refused: []schema.SeqRange{{First: 3, Last: 3}}})
 		s.produce(1, append(append(append(clicks(lane(4), 1, 2), clicks(lane(4), 4, 4)...), late(5), []byte("noise")),
@@ -86,13 +88,15 @@ func TestWhatDoesNotAddUp(t *testing.T) {
 		s.produce(0, append(clicks(lane(1), 1, 10), clicks(lane(1), 15, 20)...)...)
 		s.produce(0, clicks(lane(2), 1, 5)...)
 		got := only(t, s.look()) // no worker has seen it
-		testkit.Equal(t, "pending", got, verify.Lane{Lane: lane(1), Recorded: 20, Topic: 16, Missing: 4, Gaps: []verify.Gap{gap(11, 14)}}, visibleOnly)
+		testkit.Equal(t, "pending", got, verify.Lane{Lane: lane(1), Recorded: 20, Topic: 16, Missing: 4,
+			Gaps: []verify.Gap{gap(11, 14)}}, visibleOnly)
 		s.count(21)
 		report, err := verify.Run(t.Context(), s.sources())
 		testkit.Must(t, err)
 		var text bytes.Buffer
 		testkit.Must(t, report.WriteText(&text))
-		for _, part := range []string{"missing                     4", "Missing in lane " + lane(1).String() + ":\n  11 to 14: noticed at offset 10 of partition 0"} {
+		for _, part := range []string{"missing                     4",
+			"Missing in lane " + lane(1).String() + ":\n  11 to 14: noticed at offset 10 of partition 0"} {
 			if !strings.Contains(text.String(), part) {
 				t.Errorf("%q is not in\n%s", part, text.String())
 			}
@@ -108,7 +112,8 @@ func TestWhatDoesNotAddUp(t *testing.T) {
 	})
 	t.Run("an aggregate that lost clicks", func(t *testing.T) {
 		t.Parallel()
-		for _, query := range []string{"UPDATE settled_facts SET total = total / 2", "DELETE FROM settled_owned", "UPDATE owned_quarters SET people = people - 1",
+		for _, query := range []string{"UPDATE settled_facts SET total = total / 2", "DELETE FROM settled_owned",
+			"UPDATE owned_quarters SET people = people - 1",
 			"INSERT INTO settled_totals VALUES (1, 1)", "INSERT INTO settled_names VALUES (1, 2, 1, 1, 1, 0)"} {
 			s := newService(t, 1)
 			s.produce(0, clicks(lane(1), 1, 10)...)
@@ -128,7 +133,8 @@ func TestWhatDoesNotAddUp(t *testing.T) {
 		report, err := verify.Run(t.Context(), s.sources())
 		testkit.Must(t, err)
 		testkit.Equal(t, "adds up", report.AddsUp, false)
-		if err := report.Err(); err == nil || !strings.Contains(err.Error(), "1 files of spools have clicks that cannot be read") {
+		if err := report.Err(); err == nil || !strings.Contains(err.Error(),
+			"1 files of spools have clicks that cannot be read") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -162,8 +168,9 @@ func TestWhatDoesNotAddUp(t *testing.T) {
 		s.count(10)
 		s.produce(0, clicks(lane(1), 11, 30)...)
 		testkit.Must(t, s.broker.DeleteRecords(stream.DefaultConfig().Clicks, 0, 25))
-		testkit.Equal(t, "lane", only(t, s.look()), verify.Lane{Lane: lane(1), Recorded: 30, Counted: 10, Topic: 5, Missing: 15,
-			Gaps: []verify.Gap{gap(11, 25)}}, visibleOnly)
+		testkit.Equal(t, "lane", only(t, s.look()),
+			verify.Lane{Lane: lane(1), Recorded: 30, Counted: 10, Topic: 5, Missing: 15,
+				Gaps: []verify.Gap{gap(11, 25)}}, visibleOnly)
 		s.count(15)
 		testkit.Equal(t, "missing later", only(t, s.look()).Missing, 15)
 	})
@@ -179,9 +186,11 @@ func TestWhatDoesNotAddUp(t *testing.T) {
 		testkit.Must(t, s.store.InsertClicks(t.Context(), batch))
 		report := s.look()
 		testkit.Equal(t, "lanes", report.Lanes, []verify.Lane{
-			{Lane: lane(1), Recorded: 4, Counted: 4, Repeated: 4}, {Lane: lane(2), Recorded: 5, Counted: 2, Missing: 3, Unnamed: 3},
+			{Lane: lane(1), Recorded: 4, Counted: 4, Repeated: 4},
+			{Lane: lane(2), Recorded: 5, Counted: 2, Missing: 3, Unnamed: 3},
 		}, visibleOnly)
-		if err := report.Err(); err == nil || !strings.Contains(err.Error(), "3 clicks are missing and 4 are counted more than once, in 2 lanes") {
+		if err := report.Err(); err == nil || !strings.Contains(err.Error(),
+			"3 clicks are missing and 4 are counted more than once, in 2 lanes") {
 			t.Errorf("error %v", err)
 		}
 	})

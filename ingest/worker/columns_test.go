@@ -33,10 +33,12 @@ func TestBatchHasEveryColumn(t *testing.T) {
 	const clicks = 12
 	topic := &endlessTopic{bodies: [][]byte{
 		schema.AppendClickBody(nil, &schema.Click{LinkID: link, AccountID: account, ClickedAt: noon,
-			UserAgent: []byte("curl/8.5.0 (x86_64) Linux"), Referrer: []byte("https://www.News.example:8443/x?y"), Network: []byte{81, 2, 69},
+			UserAgent: []byte("curl/8.5.0 (x86_64) Linux"), Referrer: []byte("https://www.News.example:8443/x?y"),
+			Network:  []byte{81, 2, 69},
 			Language: []byte("de-AT"), Route: []byte("phones"), Campaign: []byte("mail"), Visitor: 7}),
 		schema.AppendClickBody(nil, &schema.Click{LinkID: link, AccountID: account, ClickedAt: noon, Visitor: 9,
-			UserAgent: []byte("Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0"), Referrer: []byte("https://203.0.113.7/\xff")}),
+			UserAgent: []byte("Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0"),
+			Referrer:  []byte("https://203.0.113.7/\xff")}),
 		schema.AppendClickBody(nil, &schema.Click{ClickedAt: noon, Network: []byte{10, 0, 0}}),
 	}}
 	batches := 0
@@ -57,10 +59,14 @@ func TestBatchHasEveryColumn(t *testing.T) {
 			names         map[schema.Dimension]string
 			visitor       uint64 // none of bots
 		}
-		want := []row{{link, account, noon, map[schema.Dimension]string{schema.ByDevice: schema.Bot, schema.ByBrowser: "curl", schema.ByOS: "Linux",
-			schema.ByLanguage: "de", schema.ByReferrer: "news.example", schema.ByCountry: "GB", schema.ByRoute: "phones", schema.ByCampaign: "mail"}, 0},
-			{link, account, noon, map[schema.Dimension]string{schema.ByDevice: schema.Desktop, schema.ByBrowser: "Firefox", schema.ByOS: "Linux"}, 9},
-			{0, 0, noon, map[schema.Dimension]string{schema.ByDevice: schema.Bot, schema.ByBrowser: "Other", schema.ByOS: "Other"}, 0}}
+		want := []row{{link, account, noon, map[schema.Dimension]string{schema.ByDevice: schema.Bot, schema.ByBrowser: "curl",
+			schema.ByOS:       "Linux",
+			schema.ByLanguage: "de", schema.ByReferrer: "news.example", schema.ByCountry: "GB", schema.ByRoute: "phones",
+			schema.ByCampaign: "mail"}, 0},
+			{link, account, noon, map[schema.Dimension]string{schema.ByDevice: schema.Desktop, schema.ByBrowser: "Firefox",
+				schema.ByOS: "Linux"}, 9},
+			{0, 0, noon, map[schema.Dimension]string{schema.ByDevice: schema.Bot, schema.ByBrowser: "Other",
+				schema.ByOS: "Other"}, 0}}
 		for i := range b.Len() {
 			got := row{b.LinkID[i], b.AccountID[i], b.ClickedAt[i], map[schema.Dimension]string{}, b.Visitor[i]}
 			for _, by := range schema.Dimensions() {
@@ -89,13 +95,15 @@ func TestBatchHasEveryColumn(t *testing.T) {
 func TestWorkerKnowsCountries(t *testing.T) {
 	t.Parallel()
 	client := streamtest.StartBroker(t).CreateTopics(1)
-	produce(t, client, 0, schema.AppendClick(nil, &schema.Click{Lane: lane(1), Seq: 1, LinkID: link, ClickedAt: noon, Network: []byte{81, 2, 69}}))
+	produce(t, client, 0, schema.AppendClick(nil,
+		&schema.Click{Lane: lane(1), Seq: 1, LinkID: link, ClickedAt: noon, Network: []byte{81, 2, 69}}))
 	countries := make(chan []string, 1)
 	store := inspector{inspect: func(b *schema.ClickBatch) { countries <- slices.Clone(*b.Names(schema.ByCountry)) }}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		testkit.Must(t, worker.New(quick(), client, store, openCountries(t), slog.New(slog.DiscardHandler), metrics.NewSet()).Run(ctx))
+		testkit.Must(t, worker.New(quick(), client, store, openCountries(t), slog.New(slog.DiscardHandler),
+			metrics.NewSet()).Run(ctx))
 	})
 	testkit.Equal(t, "countries", <-countries, []string{"GB"})
 	cancel()

@@ -77,7 +77,8 @@ func TestMetricsCountARetriedBatchOnce(t *testing.T) {
 		"records_dead_total": 1})
 	gaps, err := store.LaneGaps(t.Context(), lane(1))
 	testkit.Must(t, err)
-	testkit.Equal(t, "gaps", gaps, []schema.Gap{{Lane: lane(1), SeqRange: schema.SeqRange{First: 7, Last: 8}, Partition: 0, Offset: 9}},
+	testkit.Equal(t, "gaps", gaps, []schema.Gap{{Lane: lane(1), SeqRange: schema.SeqRange{First: 7, Last: 8}, Partition: 0,
+		Offset: 9}},
 		cmpopts.IgnoreFields(schema.Gap{}, "Found"))
 	if since := time.Since(gaps[0].Found); since < 0 || since > time.Minute {
 		t.Errorf("the gap was found %v ago", since)

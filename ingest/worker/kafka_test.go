@@ -24,7 +24,8 @@ func TestClicksOfAReplacedKafkaTopicAreCounted(t *testing.T) {
 	addr := engines.Kafka(t)
 	cfg := stream.DefaultConfig()
 	cfg.Brokers, cfg.Partitions = addr, 1
-	cfg.Clicks, cfg.Dead, cfg.Changes, cfg.Group = enginetest.Name(), enginetest.Name(), enginetest.Name(), enginetest.Name()
+	cfg.Clicks, cfg.Dead, cfg.Changes, cfg.Group = enginetest.Name(), enginetest.Name(), enginetest.Name(),
+		enginetest.Name()
 	client, store := streamtest.NewClient(t, cfg), openStore(t)
 	testkit.Must(t, client.EnsureTopics(t.Context()))
 	send := func(n byte, first, last uint64) {

@@ -51,7 +51,8 @@ func TestClicksAfterAnIdleWeekAreCounted(t *testing.T) {
 // A new log may be longer than the position in the old one before a worker sees it.
 func TestClicksOfAReplacedTopicAreCounted(t *testing.T) {
 	t.Parallel()
-	for name, n := range map[string]uint64{"shorter than the position": 5, "as long as the position": 20, "longer than the position": 50} {
+	for name, n := range map[string]uint64{"shorter than the position": 5, "as long as the position": 20,
+		"longer than the position": 50} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broker := streamtest.StartBroker(t)
@@ -86,7 +87,8 @@ func TestClicksOfAReplacedTopicAreCounted(t *testing.T) {
 // A worker that begins where another one has ended reads on, whatever retention has deleted of what was counted.
 func TestTheSameLogIsNotCountedAgain(t *testing.T) {
 	t.Parallel()
-	for name, deleted := range map[string]int64{"nothing is deleted": 0, "the last counted click is left": 19, "nothing is left": 20} {
+	for name, deleted := range map[string]int64{"nothing is deleted": 0, "the last counted click is left": 19,
+		"nothing is left": 20} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broker := streamtest.StartBroker(t)
@@ -117,7 +119,8 @@ type slowTopic struct{ *stream.Client }
 
 var errOneRecord = errors.New("one record")
 
-func (s slowTopic) Fetch(ctx context.Context, partition int, offset int64, wait time.Duration, each func(stream.Record) error) (int64, error) {
+func (s slowTopic) Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
+	each func(stream.Record) error) (int64, error) {
 	read := false
 	lag, err := s.Client.Fetch(ctx, partition, offset, wait, func(r stream.Record) error {
 		if read {
@@ -148,7 +151,8 @@ func TestTheSameLogIsRecognizedRecordByRecord(t *testing.T) {
 	testkit.Equal(t, "log", log.String(), "")
 }
 
-// A topic is created again between two batches, and filled beyond the position by new lanes: their first clicks are missing there.
+// A topic is created again between two batches, and filled beyond the position by new lanes: their first clicks are
+// missing there.
 func TestClicksOfATopicThatIsReplacedBetweenBatchesAreCounted(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
@@ -217,7 +221,8 @@ func TestClicksAfterATruncationBetweenBatchesAreCounted(t *testing.T) {
 	clicks := encoded(lane(1), 1, 40)
 	produceAt(t, client, noon, clicks[:10]...)
 	p := worker.NewPartition(0, quick(), client, store, nil, slog.New(slog.DiscardHandler))
-	for _, partition := range []*worker.Partition{worker.NewPartition(0, quick(), client, store, nil, slog.New(slog.DiscardHandler)), p} {
+	for _, partition := range []*worker.Partition{worker.NewPartition(0, quick(), client, store, nil,
+		slog.New(slog.DiscardHandler)), p} {
 		_, err := partition.Step(t.Context())
 		testkit.Must(t, err)
 	}
@@ -238,7 +243,8 @@ func TestClicksAfterATruncationBetweenBatchesAreCounted(t *testing.T) {
 // truncateAfterFirstBatch removes what follows the first batch of the clicks topic in a data directory of the broker.
 func truncateAfterFirstBatch(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.Contains(path, "clicks-") && !strings.Contains(path, "clicks/") || !strings.HasSuffix(path, ".dat") {
+		if err != nil || !strings.Contains(path, "clicks-") && !strings.Contains(path, "clicks/") ||
+			!strings.HasSuffix(path, ".dat") {
 			return err
 		}
 		data, err := os.ReadFile(path)
@@ -250,8 +256,8 @@ func truncateAfterFirstBatch(dir string) error {
 	})
 }
 
-// An edge binds a lane to another partition if the topic has lost the first one. It repeats clicks whose fate it does not
-// know: some of them were counted from the old partition.
+// An edge binds a lane to another partition if the topic has lost the first one. It repeats clicks whose fate it does
+// not know: some of them were counted from the old partition.
 func TestClicksOfALaneThatMovesAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)

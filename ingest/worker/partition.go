@@ -21,7 +21,8 @@ import (
 const (
 	// maxDeadBytes keeps a batch of dead letters below the brokers' default message.max.bytes of 1 MiB.
 	maxDeadBytes = 512 << 10
-	// A batch of fewClicks waits for a part of MaxWait only, and one that has a busyShare-th of MaxBatch for another part: see waitAfter.
+	// A batch of fewClicks waits for a part of MaxWait only, and one that has a busyShare-th of MaxBatch for another part:
+	// see waitAfter.
 	fewClicks, fewPart  = 32, 6
 	busyShare, busyPart = 50, 2
 	// lastWait is that of a fetch of what is there. It is not 0, which ends a batch.
@@ -59,12 +60,13 @@ type Partition struct {
 	log    *slog.Logger
 	status *status
 
-	loaded     bool                 // last and the batch's base are the store's
-	last       schema.CountedRecord // the last click that the store has counted
-	read       int64                // the offset after the last record that a fetch has passed on
-	builder    *count.Builder
-	batch      *schema.ClickBatch   // the builder's
-	lanes      map[schema.Lane]bool // whose marks are loaded next: those of the record at batch.Next, and of others behind it
+	loaded  bool                 // last and the batch's base are the store's
+	last    schema.CountedRecord // the last click that the store has counted
+	read    int64                // the offset after the last record that a fetch has passed on
+	builder *count.Builder
+	batch   *schema.ClickBatch // the builder's
+	// whose marks are loaded next: those of the record at batch.Next, and of others behind it
+	lanes      map[schema.Lane]bool
 	dead       stream.Batch
 	results    results       // of the batch
 	insertTook time.Duration // the last one
@@ -83,13 +85,14 @@ func newPartition(number int, cfg Config, topic topic, store store, countries *e
 	log = log.With("partition", number)
 	builder := count.NewBuilder(countries, log)
 	builder.Late = cfg.Late
-	return &Partition{number: number, cfg: cfg, topic: topic, store: store, builder: builder, batch: &builder.Batch, log: log,
+	return &Partition{number: number, cfg: cfg, topic: topic, store: store, builder: builder,
+		batch: &builder.Batch, log: log,
 		status: status, lanes: make(map[schema.Lane]bool)}
 }
 
-// Step counts one batch: it fetches the records at the partition's position, drops clicks at or below their lane's mark,
-// and inserts the others together with the new marks and position. It returns the offset of the next record to count.
-// After an error the next Step loads the position again, whatever happened to the insert.
+// Step counts one batch: it fetches the records at the partition's position, drops clicks at or below their lane's
+// mark, and inserts the others together with the new marks and position. It returns the offset of the next record to
+// count. After an error the next Step loads the position again, whatever happened to the insert.
 func (p *Partition) Step(ctx context.Context) (next int64, err error) {
 	if !p.loaded {
 		if err := p.loadPosition(ctx); err != nil {
@@ -189,9 +192,9 @@ func (p *Partition) fetchBatch(ctx context.Context) error {
 	return nil
 }
 
-// pauseAfter returns how long to leave records in the topic at an age of the batch. A fetch costs nearly as much as an insert, however
-// few records it gets. So as long as there are few, there is one at each part of MaxWait after which the batch may be inserted, and one
-// at its end.
+// pauseAfter returns how long to leave records in the topic at an age of the batch. A fetch costs nearly as much as an
+// insert, however few records it gets. So as long as there are few, there is one at each part of MaxWait after which
+// the batch may be inserted, and one at its end.
 func (p *Partition) pauseAfter(age time.Duration) time.Duration {
 	pause := p.waitAfter(age)
 	if p.batch.Len() >= fewClicks || p.cfg.Pause == 0 {
@@ -205,10 +208,10 @@ func (p *Partition) pauseAfter(age time.Duration) time.Duration {
 	return pause
 }
 
-// waitAfter returns how long to wait for more records at an age of the batch, 0 or less if it is inserted now. An insert of one click
-// costs the store as much as one of a hundred. So a batch waits the longer the fewer clicks it has, which at low rates keeps the store
-// idle, but not so long that a slow insert delays them further: the insert is a part of MaxWait. Clicks of a busy partition cost less in
-// larger batches, too: more of them are on the same links.
+// waitAfter returns how long to wait for more records at an age of the batch, 0 or less if it is inserted now. An
+// insert of one click costs the store as much as one of a hundred. So a batch waits the longer the fewer clicks it has,
+// which at low rates keeps the store idle, but not so long that a slow insert delays them further: the insert is a part
+// of MaxWait. Clicks of a busy partition cost less in larger batches, too: more of them are on the same links.
 func (p *Partition) waitAfter(age time.Duration) time.Duration {
 	wait := p.cfg.MaxWait
 	switch clicks := p.batch.Len(); {
@@ -274,9 +277,10 @@ func (p *Partition) addRecord(r stream.Record) error {
 	return nil
 }
 
-// loadMarks loads the marks of the lanes that are met for the first time. There may be a million lanes, of which few are in use, so
-// each is loaded when it is met, together with those that follow in the same fetch. The mark is that of all partitions: the lane may
-// have been bound to another one that the topic has lost, and clicks that were counted there may come again here.
+// loadMarks loads the marks of the lanes that are met for the first time. There may be a million lanes, of which few
+// are in use, so each is loaded when it is met, together with those that follow in the same fetch. The mark is that of
+// all partitions: the lane may have been bound to another one that the topic has lost, and clicks that were counted
+// there may come again here.
 //
 // A mark may be of a later moment than the position. Then another worker has counted, and the insert fails.
 func (p *Partition) loadMarks(ctx context.Context) error {

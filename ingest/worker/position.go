@@ -71,8 +71,8 @@ func (p *Partition) passed(offset int64) bool {
 	return offset < p.batch.Base && p.batch.Epoch == p.batch.BaseEpoch
 }
 
-// beginEpochAfterNewClick begins a new epoch because the log has a click before the position that was not counted. The batch
-// is empty: it has been reading what was dropped before.
+// beginEpochAfterNewClick begins a new epoch because the log has a click before the position that was not counted. The
+// batch is empty: it has been reading what was dropped before.
 func (p *Partition) beginEpochAfterNewClick(ctx context.Context) error {
 	start, _, err := p.topic.Offsets(ctx, p.number)
 	if err != nil {
@@ -82,9 +82,9 @@ func (p *Partition) beginEpochAfterNewClick(ctx context.Context) error {
 	return nil
 }
 
-// verifyLog returns the log start offset, and why the log may not be the one that the store's position and marks belong to: ""
-// if it is. It looks for the last counted click. A log that starts at the position or after it has nothing that was counted,
-// and needs no check.
+// verifyLog returns the log start offset, and why the log may not be the one that the store's position and marks belong
+// to: "" if it is. It looks for the last counted click. A log that starts at the position or after it has nothing that
+// was counted, and needs no check.
 func (p *Partition) verifyLog(ctx context.Context) (doubt string, start int64, err error) {
 	next := p.batch.Base
 	if next == 0 {
@@ -105,9 +105,9 @@ func (p *Partition) verifyLog(ctx context.Context) (doubt string, start int64, e
 	return doubt, start, err
 }
 
-// compareLog returns why the records from an offset to the last counted click are not those that were counted, "" if they are.
-// The last click alone is not enough: its producer may repeat it in a log that has lost its end, and it may get the same
-// offset again. Then clicks that were not counted stand before it.
+// compareLog returns why the records from an offset to the last counted click are not those that were counted, "" if
+// they are. The last click alone is not enough: its producer may repeat it in a log that has lost its end, and it may
+// get the same offset again. Then clicks that were not counted stand before it.
 func (p *Partition) compareLog(ctx context.Context, from int64) (doubt string, err error) {
 	var click schema.Click
 	seqs := make(map[schema.Lane][]uint64)

@@ -7,8 +7,8 @@ import (
 	"linkstream/schema/span"
 )
 
-// trace is the spans of a batch: fetch, with decode and the look-ups of marks below it, insert and commit. It begins with the batch's first
-// record, so that a partition that waits for clicks is not traced.
+// trace is the spans of a batch: fetch, with decode and the look-ups of marks below it, insert and commit. It begins
+// with the batch's first record, so that a partition that waits for clicks is not traced.
 type trace struct {
 	first time.Time       // record of a fetch
 	whole context.Context // below root; nil until there is a record
@@ -28,8 +28,8 @@ func (t *trace) record() {
 	}
 }
 
-// fetched is called after a fetch. decode is the time from its first record to its last: records are decoded, checked and enriched
-// one by one, while the rest arrives.
+// fetched is called after a fetch. decode is the time from its first record to its last: records are decoded, checked
+// and enriched one by one, while the rest arrives.
 func (t *trace) fetched(ctx context.Context, lag int64) {
 	t.lag = lag
 	if t.first.IsZero() || !span.Enabled(ctx) {

@@ -36,19 +36,25 @@ func TestWorkerTracesBatches(t *testing.T) {
 	testkit.Must(t, <-done)
 	tracer.Close()
 
-	testkit.Equal(t, "below a batch", collector.Below(batch), []string{"fetch", "publish dead letters", "insert", "commit"})
-	for key, want := range map[string]string{"messaging.system": "kafka", "linkstream.partition": "0", "linkstream.offset": "0",
+	testkit.Equal(t, "below a batch", collector.Below(batch),
+		[]string{"fetch", "publish dead letters", "insert", "commit"})
+	for key, want := range map[string]string{"messaging.system": "kafka", "linkstream.partition": "0",
+		"linkstream.offset":  "0",
 		"linkstream.records": "11", "linkstream.clicks": "10", "linkstream.repeated": "0", "linkstream.lag_records": "0"} {
 		testkit.Equal(t, key, batch.Attributes[key], want)
 	}
 	if batch.Attributes["linkstream.lag_ms"] == "" {
 		t.Error("there is no lag")
 	}
-	fetch := collector.Await(t, "fetch", func(s tracingtest.Span) bool { return s.Name == "fetch" && s.Parent == batch.ID })
+	fetch := collector.Await(t, "fetch", func(s tracingtest.Span) bool {
+		return s.Name == "fetch" &&
+			s.Parent == batch.ID
+	})
 	if below := collector.Below(fetch); !slices.Contains(below, "decode") {
 		t.Errorf("below a fetch are %q", below)
 	}
-	testkit.Equal(t, "below a failed batch", collector.Below(collector.Await(t, "failed batch", failed)), []string{"fetch", "publish dead letters", "insert"})
+	testkit.Equal(t, "below a failed batch", collector.Below(collector.Await(t, "failed batch", failed)),
+		[]string{"fetch", "publish dead letters", "insert"})
 	for _, s := range collector.Spans() { // none of fetches that brought nothing
 		if s.Parent == "" && s.Attributes["linkstream.records"] != "11" {
 			t.Errorf("%+v", s)

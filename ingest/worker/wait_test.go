@@ -58,7 +58,8 @@ func (s *batchStore) InsertClicks(_ context.Context, batch *schema.ClickBatch) e
 
 func TestInsertsAreAPartOfTheWait(t *testing.T) {
 	const ms = time.Millisecond
-	for insert, want := range map[time.Duration]time.Duration{0: 1500 * ms, 400 * ms: 1500 * ms, 10_000 * ms: 10_750 * ms} {
+	for insert, want := range map[time.Duration]time.Duration{0: 1500 * ms, 400 * ms: 1500 * ms,
+		10_000 * ms: 10_750 * ms} {
 		synctest.Test(t, func(t *testing.T) {
 			topic, store := pacedTopic{every: time.Minute, clicks: 2, began: time.Now()}, &batchStore{takes: insert}
 			topic.bodies = visitorClicks(1)
@@ -67,7 +68,8 @@ func TestInsertsAreAPartOfTheWait(t *testing.T) {
 			for click := range 2 {
 				_, err := p.Step(t.Context())
 				testkit.Must(t, err)
-				if late := time.Since(topic.began) - time.Duration(click+1)*topic.every; click == 1 && (late < want || late > want+5*ms) {
+				if late := time.Since(topic.began) - time.Duration(click+1)*topic.every; click == 1 &&
+					(late < want || late > want+5*ms) {
 					t.Errorf("with inserts of %v, a click is counted after %v, want %v", insert, late, want)
 				}
 			}

@@ -1,5 +1,5 @@
-// Package worker counts clicks. A Worker is a member of a consumer group and counts the partitions that the group assigns
-// to it, each in its own goroutine, one batch after the other:
+// Package worker counts clicks. A Worker is a member of a consumer group and counts the partitions that the group
+// assigns to it, each in its own goroutine, one batch after the other:
 //
 //	click store ───── position ──────▶ load ◀──────────────┐
 //	                                    │                  │ error: discard the
@@ -19,21 +19,21 @@
 //
 // The steps of a batch, of which check, drop and enrich are those of package count:
 //
-//   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old. A batch of 32 clicks waits for a
-//     sixth of MaxWait, one of a fiftieth of MaxBatch for half of it.
-//   - check: a record that does not decode as a click, is out of range, or has a number that no edge can have reached (forged), goes
-//     to the dead letter topic.
-//   - drop: a lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark, which is loaded
-//     when the lane is first met, is a repetition. A gap is a loss, which is logged and counted, or means that the log was replaced:
-//     the worker looks for the last counted click before it inserts what follows a gap.
+//   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old. A batch of 32 clicks
+//     waits for a sixth of MaxWait, one of a fiftieth of MaxBatch for half of it.
+//   - check: a record that does not decode as a click, is out of range, or has a number that no edge can have reached
+//     (forged), goes to the dead letter topic.
+//   - drop: a lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark, which is
+//     loaded when the lane is first met, is a repetition. A gap is a loss, which is logged and counted, or means that
+//     the log was replaced: the worker looks for the last counted click before it inserts what follows a gap.
 //   - enrich: the names of its dimensions, from the click's headers and network.
 //   - insert: clicks, marks and the new position, all at once. The store refuses a batch that does not follow its
 //     position, so of two workers that count the same records one succeeds.
 //   - commit: the offset, for tools that show lag. A worker never resumes from it: the store's position is the truth.
 //
-// Partitions do not share an insert. The store accepts one insert that follows a position, by a token that names this position. An insert
-// of several partitions would need one token that also meets the token of another worker's insert of any one of them. So at low rates
-// edges use one lane each, and batches wait.
+// Partitions do not share an insert. The store accepts one insert that follows a position, by a token that names this
+// position. An insert of several partitions would need one token that also meets the token of another worker's insert
+// of any one of them. So at low rates edges use one lane each, and batches wait.
 package worker
 
 import (
@@ -56,7 +56,8 @@ import (
 const (
 	maxBatch = 500_000         // rows per insert that every store accepts
 	maxPause = 5 * time.Second // between attempts while the topic or the store does not answer
-	idleWait = 5 * time.Second // per fetch of an idle partition, which a record ends; the most that stream.Client.Fetch allows
+	// per fetch of an idle partition, which a record ends; the most that stream.Client.Fetch allows
+	idleWait = 5 * time.Second
 )
 
 // Config bounds a batch.
@@ -64,8 +65,9 @@ type Config struct {
 	MaxBatch int           // clicks per batch
 	MaxWait  time.Duration // from a batch's first record to its insert; less if it has more than a few clicks
 	IdleWait time.Duration // for a batch's first record; not a flag
-	Pause    time.Duration // between two fetches of a batch that has more than a few clicks; 0: no batch pauses; not a flag
-	Late     bool          // lanes may be met in their middle: see count.Builder; not a flag
+	// between two fetches of a batch that has more than a few clicks; 0: no batch pauses; not a flag
+	Pause time.Duration
+	Late  bool // lanes may be met in their middle: see count.Builder; not a flag
 }
 
 // DefaultConfig returns a configuration that works.
@@ -76,7 +78,8 @@ func DefaultConfig() Config {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.MaxBatch, "ingest.max-batch", c.MaxBatch, "maximum number of `clicks` per insert")
-	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill and to be inserted; a sixth of it once there are 32 clicks, half of it on a busy partition")
+	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill "+
+		"and to be inserted; a sixth of it once there are 32 clicks, half of it on a busy partition")
 }
 
 // Validate returns every invalid setting.
@@ -101,7 +104,8 @@ type store interface {
 // group is the part of stream.Client that a Worker uses.
 type group interface {
 	topic
-	Consume(ctx context.Context, onAssigned func(context.Context, int), work func(context.Context, stream.Assignment)) error
+	Consume(ctx context.Context, onAssigned func(context.Context, int),
+		work func(context.Context, stream.Assignment)) error
 }
 
 // Worker counts the partitions that its consumer group assigns to it.

@@ -42,7 +42,8 @@ func TestWorkerCountsEachClickOnce(t *testing.T) {
 	testkit.Equal(t, "stats", stats, want)
 	w.awaitReady()
 	w.wantMetrics(map[string]int{"clicks_counted_total": 160, "clicks_repeated_total": 91, "clicks_missing_total": 0,
-		"records_dead_total": 0, "records_deleted_total": 0, "log_epochs_total": 0, "failures_total": 0, "partitions": 2, "lag_records": 0})
+		"records_dead_total": 0, "records_deleted_total": 0, "log_epochs_total": 0, "failures_total": 0, "partitions": 2,
+		"lag_records": 0})
 	w.stop()
 	w.wantMetrics(map[string]int{"partitions": 0})
 	if err := w.Ready(); err == nil {
@@ -158,7 +159,8 @@ func TestWorkerSkipsBatchesWithoutClicks(t *testing.T) {
 func TestWorkerResumesFromTheStorePosition(t *testing.T) {
 	t.Parallel()
 	const none = -1
-	for name, commit := range map[string]int64{"commit ahead of the store": 60, "commit behind the store": 3, "no commit": none} {
+	for name, commit := range map[string]int64{"commit ahead of the store": 60, "commit behind the store": 3,
+		"no commit": none} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broker := streamtest.StartBroker(t)
@@ -244,7 +246,10 @@ func TestBatchLimits(t *testing.T) {
 		w := start(t, cfg, client, store)
 		produced := int64(40)
 		for counted := int64(0); counted <= produced; counted += 10 {
-			testkit.Succeeds(t, func() error { return testkit.Mismatch("lag", int64(w.metric("lag_records")), produced-counted) })
+			testkit.Succeeds(t, func() error {
+				return testkit.Mismatch("lag", int64(w.metric("lag_records")),
+					produced-counted)
+			})
 			if counted == 0 { // while the first insert is under way
 				produce(t, client, 0, encoded(lane(1), 41, 60)...)
 				produced = 60

@@ -1,5 +1,5 @@
-// Package blocklist holds the hosts that no link may lead to. The api refuses links to them; the edge does not follow those
-// that exist.
+// Package blocklist holds the hosts that no link may lead to. The api refuses links to them; the edge does not follow
+// those that exist.
 package blocklist
 
 import (
@@ -19,8 +19,9 @@ import (
 	"linkstream/schema/filewatch"
 )
 
-// List is a set of hosts read from files in the format of /etc/hosts. It keeps a seeded 64-bit hash of each: with a million
-// hosts listed, about one in 10^12 other hosts is taken for a listed one. Its methods may be called concurrently.
+// List is a set of hosts read from files in the format of /etc/hosts. It keeps a seeded 64-bit hash of each: with a
+// million hosts listed, about one in 10^12 other hosts is taken for a listed one. Its methods may be called
+// concurrently.
 type List struct {
 	paths   []string
 	log     *slog.Logger
@@ -30,9 +31,9 @@ type List struct {
 	changed func() // see Run
 }
 
-// Open reads the files, whose paths are separated by commas. Without files nothing is blocked. A line holds an address and
-// hosts, or hosts alone; # starts a comment. Entries that are not hosts, and hosts without a dot, are skipped: such files
-// also name the machine they are made for.
+// Open reads the files, whose paths are separated by commas. Without files nothing is blocked. A line holds an address
+// and hosts, or hosts alone; # starts a comment. Entries that are not hosts, and hosts without a dot, are skipped: such
+// files also name the machine they are made for.
 func Open(files string, log *slog.Logger) (*List, error) {
 	paths := strings.FieldsFunc(files, func(r rune) bool { return r == ',' })
 	b := &List{paths: paths, log: log, seed: maphash.MakeSeed(), changed: func() {}}
@@ -44,8 +45,8 @@ func Open(files string, log *slog.Logger) (*List, error) {
 	return b, nil
 }
 
-// Run reads the files again whenever one of them changes, and then calls changed, until ctx is done. While a file cannot be
-// read, the list stays as it is.
+// Run reads the files again whenever one of them changes, and then calls changed, until ctx is done. While a file
+// cannot be read, the list stays as it is.
 func (b *List) Run(ctx context.Context, changed func()) {
 	b.changed = changed
 	b.files.Follow(ctx, func(err error) { b.log.Error("blocklist not reloaded, the old one stays in use", "error", err) })

@@ -19,8 +19,8 @@ type Agent struct {
 	OS      string
 }
 
-// ParseAgent parses a User-Agent header. Browser and OS are names from fixed lists or Other: stores keep a counter per name,
-// and clients send any name they like.
+// ParseAgent parses a User-Agent header. Browser and OS are names from fixed lists or Other: stores keep a counter per
+// name, and clients send any name they like.
 func ParseAgent(header string) Agent {
 	ua := useragent.Parse(header)
 	a := Agent{Device: device(ua), Browser: OtherBrowser, OS: schema.OtherName}
@@ -41,8 +41,10 @@ func KnownOS(name string) bool { return systems[name] || name == schema.OtherNam
 
 // systems are operating systems. An iPad that requests desktop sites sends the header of a Mac.
 var systems = map[string]bool{
-	useragent.Windows: true, useragent.WindowsPhone: true, useragent.Android: true, useragent.MacOS: true, useragent.IOS: true,
-	useragent.Linux: true, useragent.FreeBSD: true, useragent.ChromeOS: true, useragent.BlackBerry: true, useragent.Harmony: true,
+	useragent.Windows: true, useragent.WindowsPhone: true, useragent.Android: true, useragent.MacOS: true,
+	useragent.IOS:   true,
+	useragent.Linux: true, useragent.FreeBSD: true, useragent.ChromeOS: true, useragent.BlackBerry: true,
+	useragent.Harmony: true,
 }
 
 // device returns Bot for every program, whatever it does.
@@ -61,8 +63,8 @@ func device(ua useragent.UserAgent) schema.Device {
 	}
 }
 
-// isAndroidTablet reports whether an Android browser runs on a tablet: on phones its header contains "Mobile". The library
-// takes both for phones.
+// isAndroidTablet reports whether an Android browser runs on a tablet: on phones its header contains "Mobile". The
+// library takes both for phones.
 func isAndroidTablet(ua useragent.UserAgent) bool {
 	return ua.IsAndroid() && strings.Contains(ua.String, "AppleWebKit") && !strings.Contains(ua.String, "Mobile")
 }

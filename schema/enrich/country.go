@@ -33,7 +33,8 @@ type Countries struct {
 	database atomic.Pointer[maxminddb.Reader] // nil without a file; replaced as a whole
 }
 
-// OpenCountries reads a database of countries, or of cities with their countries. With path "" every country is unknown.
+// OpenCountries reads a database of countries, or of cities with their countries. With path "" every country is
+// unknown.
 func OpenCountries(path string, log *slog.Logger) (*Countries, error) {
 	var paths []string
 	if path != "" {
@@ -47,13 +48,14 @@ func OpenCountries(path string, log *slog.Logger) (*Countries, error) {
 	return c, nil
 }
 
-// Run loads the file again whenever it changes, until ctx is done. After an error the countries loaded last stay in use.
+// Run loads the file again whenever it changes, until ctx is done. After an error the countries loaded last stay in
+// use.
 func (c *Countries) Run(ctx context.Context) {
 	c.files.Follow(ctx, func(err error) { c.log.Error("cannot load countries, keeping those loaded last", "error", err) })
 }
 
-// load replaces the database by the file's present content. It reads the file and does not map it: a mapped file that is
-// overwritten in place would change under its readers, and one that is truncated would crash them.
+// load replaces the database by the file's present content. It reads the file and does not map it: a mapped file that
+// is overwritten in place would change under its readers, and one that is truncated would crash them.
 func (c *Countries) load() error {
 	data, err := readFile(c.path)
 	if err != nil {
@@ -106,8 +108,8 @@ func checkCountries(database *maxminddb.Reader) error {
 	return errors.New("found no country.iso_code: not a database of countries, or damaged")
 }
 
-// countryLookup looks up countries in a database. It memoizes decoded records by their offset, because decoding a record
-// costs more than finding it. It belongs to one goroutine.
+// countryLookup looks up countries in a database. It memoizes decoded records by their offset, because decoding a
+// record costs more than finding it. It belongs to one goroutine.
 type countryLookup struct {
 	database *maxminddb.Reader
 	codes    map[uintptr]string

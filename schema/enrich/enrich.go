@@ -1,6 +1,6 @@
-// Package enrich derives a click's source from what the client sent: device, browser and operating system from User-Agent, the
-// referring site from Referer, the language from Accept-Language, the country from the client's network. It also
-// checks the route and the campaign that the edge has recorded.
+// Package enrich derives a click's source from what the client sent: device, browser and operating system from
+// User-Agent, the referring site from Referer, the language from Accept-Language, the country from the client's
+// network. It also checks the route and the campaign that the edge has recorded.
 package enrich
 
 import (
@@ -29,8 +29,8 @@ func (s *Source) AppendTo(b *schema.ClickBatch) {
 	b.Route, b.Campaign = append(b.Route, s.Route), append(b.Campaign, s.Campaign)
 }
 
-// Sizes of an Enricher's memos. A few thousand headers make up nearly all real traffic; networks are many, with few clicks
-// from each.
+// Sizes of an Enricher's memos. A few thousand headers make up nearly all real traffic; networks are many, with few
+// clicks from each.
 const (
 	maxMemoHeaders  = 1 << 14
 	maxMemoNetworks = 1 << 16

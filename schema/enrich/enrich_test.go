@@ -76,7 +76,8 @@ func TestEnricher(t *testing.T) {
 		before := heap()
 		agent, site := strings.Repeat("x", 1000), strings.Repeat(".x", 1000)
 		for i := range 100_000 {
-			click := &schema.Click{Network: binary.BigEndian.AppendUint32(nil, uint32(i))[1:], Language: fmt.Append(nil, "x-", i), Route: fmt.Append(nil, i), Campaign: fmt.Append(nil, i)}
+			click := &schema.Click{Network: binary.BigEndian.AppendUint32(nil, uint32(i))[1:],
+				Language: fmt.Append(nil, "x-", i), Route: fmt.Append(nil, i), Campaign: fmt.Append(nil, i)}
 			if i < 30_000 { // headers are costly to read, and fewer are memoized than networks
 				click.UserAgent = fmt.Appendf(nil, "%d%s", i, agent)
 				click.Referrer = fmt.Appendf(nil, "https://%d%s.example/", i, site)

@@ -11,8 +11,10 @@ import (
 func TestLanguage(t *testing.T) {
 	e := enrich.New(nil)
 	for header, want := range map[string]string{
-		"": "", "*": "", "de": "de", "de-AT": "de", "DE-at": "de", "zh-Hant-TW": "zh", "zh_CN": "zh", "fil-PH": "fil", "iw-IL": "he", "nb": "nb",
-		"C": "Other", "x": "Other", "xx": "Other", "english": "Other", "\xff\xfe": "Other", "-": "", "de-": "de", "a'b": "Other",
+		"": "", "*": "", "de": "de", "de-AT": "de", "DE-at": "de", "zh-Hant-TW": "zh", "zh_CN": "zh", "fil-PH": "fil",
+		"iw-IL": "he", "nb": "nb",
+		"C": "Other", "x": "Other", "xx": "Other", "english": "Other", "\xff\xfe": "Other", "-": "", "de-": "de",
+		"a'b":                 "Other",
 		"i-am-longer-than-16": "Other", "de-i-am-longer-than-that": "de",
 	} {
 		click := &schema.Click{Language: []byte(header)}

@@ -10,8 +10,8 @@ import (
 // referrerSchemes are the schemes of pages and of Android apps, whose host is the app's package name.
 var referrerSchemes = [][]byte{[]byte("https://"), []byte("http://"), []byte("android-app://")}
 
-// authority returns the authority of a Referer header, unchanged; empty if there is none. The memo is keyed by it, because
-// there are fewer sites than pages.
+// authority returns the authority of a Referer header, unchanged; empty if there is none. The memo is keyed by it,
+// because there are fewer sites than pages.
 func authority(url []byte) []byte {
 	for _, scheme := range referrerSchemes {
 		if len(url) < len(scheme) || !bytes.EqualFold(url[:len(scheme)], scheme) {
@@ -28,8 +28,8 @@ func authority(url []byte) []byte {
 	return nil
 }
 
-// referrerHost returns the host name of an authority, without the port and a leading "www."; "" if it is an IP address or
-// not a host. An authority with user information, which no browser sends (RFC 9110, section 10.1.3), has no host.
+// referrerHost returns the host name of an authority, without the port and a leading "www."; "" if it is an IP address
+// or not a host. An authority with user information, which no browser sends (RFC 9110, section 10.1.3), has no host.
 func referrerHost(authority string) string {
 	hostport, port := schema.CutPort(authority)
 	host, err := schema.ParseHost(hostport)

@@ -1,8 +1,9 @@
 // Package filelock locks files between processes, by flock(2).
 //
 // A lock belongs to the open file: it also excludes other holders in the same process. The kernel releases it when the
-// process ends, however it ends: before wait(2) returns, but not before the process becomes a zombie, since other threads may
-// hold the file while they free the memory. The file stays, so that nobody can lock a file that another process has just removed.
+// process ends, however it ends: before wait(2) returns, but not before the process becomes a zombie, since other
+// threads may hold the file while they free the memory. The file stays, so that nobody can lock a file that another
+// process has just removed.
 //
 // Do not lock a file that SQLite has open: POSIX drops all of a process's record locks on a file, SQLite's among them,
 // when the process closes any descriptor of it.
@@ -27,7 +28,8 @@ const retryInterval = 10 * time.Millisecond
 // Lock is an exclusive lock on a file. Its holder keeps it: a Lock that is garbage collected is released.
 type Lock struct{ file *os.File }
 
-// TryAcquire locks the file at path, which it creates with mode 0600 if needed. ErrHeld if somebody else holds the lock.
+// TryAcquire locks the file at path, which it creates with mode 0600 if needed. ErrHeld if somebody else holds the
+// lock.
 func TryAcquire(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

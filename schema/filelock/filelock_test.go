@@ -157,7 +157,8 @@ func TestAcquire(t *testing.T) {
 		testkit.Must(t, lock.Release())
 	})
 	t.Run("returns the error of the file system", func(t *testing.T) {
-		if _, err := filelock.Acquire(t.Context(), filepath.Join(t.TempDir(), "missing", "lock")); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := filelock.Acquire(t.Context(), filepath.Join(t.TempDir(), "missing", "lock")); !errors.Is(err,
+			fs.ErrNotExist) {
 			t.Errorf("got %v", err)
 		}
 	})

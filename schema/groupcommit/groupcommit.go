@@ -1,13 +1,13 @@
 // Package groupcommit runs calls that arrive at the same time as one batch. While a batch runs, further calls queue up;
-// they form the next batch. No call waits for others to arrive: if no batch is running, a call runs at once, alone. Only
-// Limits.Pause, if it is set, spaces batches out.
+// they form the next batch. No call waits for others to arrive: if no batch is running, a call runs at once, alone.
+// Only Limits.Pause, if it is set, spaces batches out.
 //
 //	calls   a  b c d      e          a arrives while nothing runs, e while b, c and d run
 //	        │  └─┬─┘      │
 //	batches [ a ][ b c d ][ e ]      one after the other
 //
-// Use it for work of which many pieces cost little more than one, such as rows in a transaction: a batch costs one round
-// trip and one sync of the disk. Databases call this group commit.
+// Use it for work of which many pieces cost little more than one, such as rows in a transaction: a batch costs one
+// round trip and one sync of the disk. Databases call this group commit.
 package groupcommit
 
 import (
@@ -31,11 +31,12 @@ type Limits struct {
 	Timeout time.Duration // of a batch
 	// Parallel is how many batches run at the same time; 0: one.
 	Parallel int
-	Pause    time.Duration // least time from the beginning of a batch to that of the next; calls that arrive meanwhile join it
+	// least time from the beginning of a batch to that of the next; calls that arrive meanwhile join it
+	Pause time.Duration
 }
 
-// Group batches calls. Its methods may be called concurrently. It has a goroutine only while a batch runs, so it needs no
-// Close.
+// Group batches calls. Its methods may be called concurrently. It has a goroutine only while a batch runs, so it needs
+// no Close.
 type Group[T any] struct {
 	limits Limits
 	commit func(ctx context.Context, batch []*Call[T]) error
@@ -62,16 +63,16 @@ type batch struct {
 	cancel  context.CancelFunc
 }
 
-// New returns a Group that passes each batch to commit, limits.Parallel at a time. An error that commit returns is the outcome of all
-// calls of the batch, and a panic is such an error, with CodeInternal. The context of a batch is canceled when the contexts
-// of all its callers are done, or after limits.Timeout.
+// New returns a Group that passes each batch to commit, limits.Parallel at a time. An error that commit returns is the
+// outcome of all calls of the batch, and a panic is such an error, with CodeInternal. The context of a batch is
+// canceled when the contexts of all its callers are done, or after limits.Timeout.
 func New[T any](limits Limits, commit func(ctx context.Context, batch []*Call[T]) error) *Group[T] {
 	return &Group[T]{limits: limits, commit: commit}
 }
 
-// Submit adds value to the next batch, waits until that is committed, and returns the call's Value and Err. ErrFull if the
-// queue is full. If ctx is done first, Submit returns its error at once: a call that is still in the queue is removed from
-// it; one that is already in a batch may succeed or fail unseen.
+// Submit adds value to the next batch, waits until that is committed, and returns the call's Value and Err. ErrFull if
+// the queue is full. If ctx is done first, Submit returns its error at once: a call that is still in the queue is
+// removed from it; one that is already in a batch may succeed or fail unseen.
 func (g *Group[T]) Submit(ctx context.Context, value T) (T, error) {
 	call := &Call[T]{Value: value}
 	if err := g.enqueue(call); err != nil {
@@ -102,7 +103,8 @@ func (g *Group[T]) enqueue(call *Call[T]) error {
 	return nil
 }
 
-// abandon removes a call from the queue. If the call is in a batch, it cancels the batch unless other callers wait for it.
+// abandon removes a call from the queue. If the call is in a batch, it cancels the batch unless other callers wait for
+// it.
 func (g *Group[T]) abandon(call *Call[T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,8 +137,8 @@ func (g *Group[T]) runBatches() {
 	}
 }
 
-// nextBatch takes the oldest calls from the queue, or returns how long they have to wait. If the queue is empty, the caller
-// must end: the next call starts another goroutine.
+// nextBatch takes the oldest calls from the queue, or returns how long they have to wait. If the queue is empty, the
+// caller must end: the next call starts another goroutine.
 func (g *Group[T]) nextBatch() (_ context.Context, calls []*Call[T], wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -161,8 +163,8 @@ func (g *Group[T]) nextBatch() (_ context.Context, calls []*Call[T], wait time.D
 	return ctx, calls, 0
 }
 
-// runBatch commits a batch. It turns a panic into an error of all calls, because a panic must end neither the program nor
-// the goroutine that later calls depend on.
+// runBatch commits a batch. It turns a panic into an error of all calls, because a panic must end neither the program
+// nor the goroutine that later calls depend on.
 func (g *Group[T]) runBatch(ctx context.Context, calls []*Call[T]) {
 	err := error(nil)
 	defer func() {

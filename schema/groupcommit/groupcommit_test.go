@@ -28,7 +28,8 @@ type gated struct {
 }
 
 func newGated(limits groupcommit.Limits) *gated {
-	g := &gated{batches: make(chan []int, 100), finishes: make(chan func() error), contexts: make(chan context.Context, 100)}
+	g := &gated{batches: make(chan []int, 100), finishes: make(chan func() error),
+		contexts: make(chan context.Context, 100)}
 	g.Group = groupcommit.New(limits, func(ctx context.Context, batch []*groupcommit.Call[int]) error {
 		var values []int
 		for _, call := range batch {
@@ -134,23 +135,24 @@ func TestSubmit(t *testing.T) {
 			}
 		})
 	})
-	t.Run("calls that arrive during a batch form the next ones, in order, and each gets its own outcome", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			g := newGated(limits)
-			calls := g.submit(t.Context(), 1, 2, 3, 4, 5, 6)
-			for _, want := range [][]int{{1}, {2, 3, 4}, {5, 6}} {
-				wantBatch(t, g, want...)
-				g.finish(succeed)
-			}
-			for i, call := range calls {
-				want := error(nil)
-				if i%2 == 0 {
-					want = errOdd
+	t.Run("calls that arrive during a batch form the next ones, in order, and each gets its own outcome",
+		func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGated(limits)
+				calls := g.submit(t.Context(), 1, 2, 3, 4, 5, 6)
+				for _, want := range [][]int{{1}, {2, 3, 4}, {5, 6}} {
+					wantBatch(t, g, want...)
+					g.finish(succeed)
 				}
-				wantOutcome(t, call, (i+1)*(i+1), want)
-			}
+				for i, call := range calls {
+					want := error(nil)
+					if i%2 == 0 {
+						want = errOdd
+					}
+					wantOutcome(t, call, (i+1)*(i+1), want)
+				}
+			})
 		})
-	})
 	t.Run("an error of a batch is the outcome of its calls only", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g, failure := newGated(limits), errors.New("down")

@@ -9,8 +9,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Files returns a migration per SQL file in the root of files. Its driver executes a whole file at once, in a transaction:
-// goose would parse each file twice, with a buffer of 4 MiB each time.
+// Files returns a migration per SQL file in the root of files. Its driver executes a whole file at once, in a
+// transaction: goose would parse each file twice, with a buffer of 4 MiB each time.
 func Files(files fs.FS) (all []*goose.Migration, err error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {

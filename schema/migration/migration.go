@@ -33,11 +33,12 @@ func Up(ctx context.Context, provider *goose.Provider) error {
 }
 
 func newer(current, latest int64) error {
-	return schema.Errorf(schema.CodeInternal, "the schema has version %d, made by a newer linkstream: this one knows %d", current, latest)
+	return schema.Errorf(schema.CodeInternal, "the schema has version %d, made by a newer linkstream: this one knows %d",
+		current, latest)
 }
 
-// Check returns an error unless db has applied exactly the migrations in files. It changes nothing, for programs that only read: data
-// that they have migrated could not be read by the release that made it.
+// Check returns an error unless db has applied exactly the migrations in files. It changes nothing, for programs that
+// only read: data that they have migrated could not be read by the release that made it.
 func Check(ctx context.Context, dialect goose.Dialect, db *sql.DB, files fs.FS) error {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -62,8 +63,9 @@ func Check(ctx context.Context, dialect goose.Dialect, db *sql.DB, files fs.FS) 
 	case current > latest:
 		return newer(current, latest)
 	case current < latest:
-		return schema.Errorf(schema.CodeInternal, "the schema has version %d, made by an older linkstream: this one knows %d. "+
-			"Use the program of that release, or start the services of this one, which bring it up to date", current, latest)
+		return schema.Errorf(schema.CodeInternal,
+			"the schema has version %d, made by an older linkstream: this one knows %d. "+
+				"Use the program of that release, or start the services of this one, which bring it up to date", current, latest)
 	}
 	return nil
 }

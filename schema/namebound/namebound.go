@@ -1,24 +1,26 @@
 // Package namebound bounds what a store keeps of the clicks of a link on one UTC day:
 //
-//   - Referrers and campaigns, whose names clients write. The first schema.MaxNames of each keep their names, all others are counted
-//     as schema.OtherName.
-//   - Combinations of the names of all dimensions. A client chooses most of them: a thousand referrers, two hundred languages and some
-//     user agents make millions, and a report with a filter reads a row for each. The first schema.MaxCombinations of them are counted
-//     as they are. All other clicks keep device, country and route, which the visitor does not write, and are counted as schema.OtherName
-//     in every other dimension. So each breakdown adds up to the total, with or without a filter.
-//   - Combinations by quarter of an hour, which are rows of some stores: the first schema.MaxQuarterRows of them, likewise.
+//   - Referrers and campaigns, whose names clients write. The first schema.MaxNames of each keep their names, all
+//     others are counted as schema.OtherName.
+//   - Combinations of the names of all dimensions. A client chooses most of them: a thousand referrers, two hundred
+//     languages and some user agents make millions, and a report with a filter reads a row for each. The first
+//     schema.MaxCombinations of them are counted as they are. All other clicks keep device, country and route, which
+//     the visitor does not write, and are counted as schema.OtherName in every other dimension. So each breakdown adds
+//     up to the total, with or without a filter.
+//   - Combinations by quarter of an hour, which are rows of some stores: the first schema.MaxQuarterRows of them,
+//     likewise.
 //
-// A Bound only chooses names. Which clicks are counted, and that each is counted once, does not depend on it: a batch that is
-// built again, by the same worker or another one, may get other names, and the store counts one of the two batches as a
-// whole. So what a Bound remembers need not be exact, and need not survive its process:
+// A Bound only chooses names. Which clicks are counted, and that each is counted once, does not depend on it: a batch
+// that is built again, by the same worker or another one, may get other names, and the store counts one of the two
+// batches as a whole. So what a Bound remembers need not be exact, and need not survive its process:
 //
-//   - It ignores a link and day until it has seen suspicious clicks on it. Most have fewer, and cost neither a query nor memory for
-//     names.
+//   - It ignores a link and day until it has seen suspicious clicks on it. Most have fewer, and cost neither a query
+//     nor memory for names.
 //   - From then on it keeps hashes of these names and of the combinations, those in the store to begin with.
 //   - When its memory is full, it forgets everything and begins again.
 //
-// A link and day may therefore have more than that: up to suspicious more for each time that a process starts or forgets, and up to as
-// many again for each further process that counts the link at the same moment.
+// A link and day may therefore have more than that: up to suspicious more for each time that a process starts or
+// forgets, and up to as many again for each further process that counts the link at the same moment.
 package namebound
 
 import (
@@ -39,7 +41,8 @@ const (
 )
 
 var (
-	// kept are the dimensions that a click beyond schema.MaxCombinations keeps: visitors have few names of them to choose from.
+	// kept are the dimensions that a click beyond schema.MaxCombinations keeps: visitors have few names of them to choose
+	// from.
 	kept = []schema.Dimension{schema.ByDevice, schema.ByCountry, schema.ByRoute}
 
 	dimensions = schema.Dimensions()
@@ -54,9 +57,10 @@ type Key struct {
 	Day     int64 // since 1970-01-01
 }
 
-// Load calls each for the combinations that a store has counted for the given links and days, by quarter of an hour if it has rows for
-// these, and otherwise with AllDay: all of them, or at least schema.MaxCombinations per link and day. names has a name per dimension, in
-// the order of schema.Dimensions, and is valid during the call. Load may also call each for other links and days.
+// Load calls each for the combinations that a store has counted for the given links and days, by quarter of an hour if
+// it has rows for these, and otherwise with AllDay: all of them, or at least schema.MaxCombinations per link and day.
+// names has a name per dimension, in the order of schema.Dimensions, and is valid during the call. Load may also call
+// each for other links and days.
 type Load func(ctx context.Context, keys []Key, each func(key Key, quarter int64, names []string)) error
 
 // AllDay stands for the quarters of an hour of a day.
@@ -84,8 +88,8 @@ func New(load Load) *Bound {
 	return &Bound{load: load, seed: maphash.MakeSeed(), keys: map[Key]state{}}
 }
 
-// Apply returns a batch with the names by which to count the clicks of a batch: the batch itself or, if names are replaced, one with
-// copies of columns in memory. It returns an error if names cannot be loaded from the store.
+// Apply returns a batch with the names by which to count the clicks of a batch: the batch itself or, if names are
+// replaced, one with copies of columns in memory. It returns an error if names cannot be loaded from the store.
 func (b *Bound) Apply(ctx context.Context, batch *schema.ClickBatch, memory *Memory) (*schema.ClickBatch, error) {
 	memory.reset(batch)
 	if unknown := b.replaceKnown(memory); len(unknown) > 0 {
@@ -97,7 +101,8 @@ func (b *Bound) Apply(ctx context.Context, batch *schema.ClickBatch, memory *Mem
 	return memory.result(), nil
 }
 
-// replaceKnown replaces names of the links and days whose names are known. It returns those that have become suspicious.
+// replaceKnown replaces names of the links and days whose names are known. It returns those that have become
+// suspicious.
 func (b *Bound) replaceKnown(m *Memory) (unknown map[Key]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,8 +189,8 @@ func (b *Bound) replaceOf(some map[Key]bool, m *Memory) {
 	}
 }
 
-// replace replaces names of a click that may not be counted. A written name, combination or row may be if it was counted before, or if there is
-// room for it.
+// replace replaces names of a click that may not be counted. A written name, combination or row may be if it was
+// counted before, or if there is room for it.
 func (b *Bound) replace(s state, m *Memory, i int) {
 	names, quarter := m.row(i), schema.QuarterNumber(m.batch.ClickedAt[i])
 	combination := b.hash(names...)

@@ -131,33 +131,35 @@ func TestBound(t *testing.T) {
 		bounded := apply(t, namebound.New(s.load), clicks)
 		testkit.Equal(t, "names", rows(bounded), want)
 	})
-	t.Run("counts the combinations of quarters of an hour that there is room for, those in the store to begin with", func(t *testing.T) {
-		const each = schema.MaxCombinations / 2
-		s := &store{names: map[namebound.Key][][]string{}}
-		b, quarters := namebound.New(s.load), schema.MaxQuarterRows/each
-		for quarter := range quarters + 1 {
-			clicks := batch(1, day.Add(time.Duration(quarter)*schema.ReportResolution), make([]string, each)...)
-			for i := range clicks.LinkID {
-				clicks.Browser[i], clicks.OS[i] = fmt.Sprint(i%200), fmt.Sprint(i/200)
+	t.Run("counts the combinations of quarters of an hour that there is room for, those in the store to begin with",
+		func(t *testing.T) {
+			const each = schema.MaxCombinations / 2
+			s := &store{names: map[namebound.Key][][]string{}}
+			b, quarters := namebound.New(s.load), schema.MaxQuarterRows/each
+			for quarter := range quarters + 1 {
+				clicks := batch(1, day.Add(time.Duration(quarter)*schema.ReportResolution), make([]string, each)...)
+				for i := range clicks.LinkID {
+					clicks.Browser[i], clicks.OS[i] = fmt.Sprint(i%200), fmt.Sprint(i/200)
+				}
+				if quarter == 0 { // the store has a combination of the first quarter that is not among them
+					s.names[key] = rows(batch(1, day, "t.co"))
+				}
+				want := 0
+				switch quarter {
+				case quarters - 1:
+					want = 1
+				case quarters:
+					want = each
+				}
+				testkit.Equal(t, fmt.Sprint("others of quarter ", quarter), others(apply(t, b, clicks)), want)
 			}
-			if quarter == 0 { // the store has a combination of the first quarter that is not among them
-				s.names[key] = rows(batch(1, day, "t.co"))
-			}
-			want := 0
-			switch quarter {
-			case quarters - 1:
-				want = 1
-			case quarters:
-				want = each
-			}
-			testkit.Equal(t, fmt.Sprint("others of quarter ", quarter), others(apply(t, b, clicks)), want)
-		}
-	})
+		})
 	t.Run("fails while the store cannot be asked, and asks again", func(t *testing.T) {
 		s := &store{err: errors.New("away")}
 		b := namebound.New(s.load)
 		for range 2 {
-			if _, err := b.Apply(t.Context(), batch(1, day, distinct(0, 2000)...), new(namebound.Memory)); !errors.Is(err, s.err) {
+			if _, err := b.Apply(t.Context(), batch(1, day, distinct(0, 2000)...),
+				new(namebound.Memory)); !errors.Is(err, s.err) {
 				t.Errorf("error %v", err)
 			}
 		}
@@ -209,7 +211,8 @@ func TestBoundMemory(t *testing.T) {
 }
 
 func BenchmarkApply(b *testing.B) {
-	batches := map[string]*schema.ClickBatch{"of cold links": batch(1, day, distinct(0, 10_000)...), "of a hot link": batch(1, day, distinct(0, 10_000)...)}
+	batches := map[string]*schema.ClickBatch{"of cold links": batch(1, day, distinct(0, 10_000)...),
+		"of a hot link": batch(1, day, distinct(0, 10_000)...)}
 	for i := range 10_000 {
 		batches["of cold links"].LinkID[i] = int64(i)
 		for _, to := range batches {

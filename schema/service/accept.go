@@ -17,8 +17,8 @@ const (
 	acceptWarnEvery     = 10 * time.Second
 )
 
-// patientListener retries Accept when the system is out of file descriptors or memory. Such an error would end fasthttp's
-// server; with retries, clients wait in the kernel's queue.
+// patientListener retries Accept when the system is out of file descriptors or memory. Such an error would end
+// fasthttp's server; with retries, clients wait in the kernel's queue.
 type patientListener struct {
 	net.Listener
 	warn fasthttp.Logger
@@ -46,7 +46,8 @@ func (l *patientListener) Accept() (net.Conn, error) {
 
 // IsShortage reports whether err means that the system is out of a resource for the moment.
 func IsShortage(err error) bool {
-	for _, shortage := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+	for _, shortage := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
+		syscall.ECONNABORTED} {
 		if errors.Is(err, shortage) {
 			return true
 		}
@@ -72,9 +73,9 @@ const (
 	spareFiles = 256
 )
 
-// AllowConnections raises the process's limit of open files so that it suffices for all client connections. If that is not permitted,
-// it lowers the bounds of connections to what the limit allows. It logs that as a warning if a bound is not DefaultConnections:
-// somebody has asked for it.
+// AllowConnections raises the process's limit of open files so that it suffices for all client connections. If that is
+// not permitted, it lowers the bounds of connections to what the limit allows. It logs that as a warning if a bound is
+// not DefaultConnections: somebody has asked for it.
 func AllowConnections(log *slog.Logger, bounds ...*int) {
 	connections, level := 0, slog.LevelDebug
 	for _, bound := range bounds {
@@ -95,7 +96,8 @@ func AllowConnections(log *slog.Logger, bounds ...*int) {
 	for _, bound := range bounds {
 		*bound = max(1, int(int64(*bound)*int64(possible)/int64(connections)))
 	}
-	log.Log(context.Background(), level, "the limit of open files allows fewer connections", "limit", limit, "need", need, "connections", possible)
+	log.Log(context.Background(), level, "the limit of open files allows fewer connections", "limit", limit, "need", need,
+		"connections", possible)
 }
 
 // raiseFiles raises the limit of open files to need, or as far as is permitted, and returns it.

@@ -46,7 +46,8 @@ func scarceServer() {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { io.Copy(io.Discard, os.Stdin); cancel() }()
 	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
-	server := &fasthttp.Server{Logger: service.ConnLogger(log), Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("done") }}
+	server := &fasthttp.Server{Logger: service.ConnLogger(log),
+		Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("done") }}
 	check(service.Serve(ctx, server, ln, time.Second))
 }
 
@@ -91,7 +92,8 @@ func TestServeWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// allowConnections is a program that calls AllowConnections and prints its log, the new limit of open files and the bounds of connections.
+// allowConnections is a program that calls AllowConnections and prints its log, the new limit of open files and the
+// bounds of connections.
 func allowConnections(hard uint64, user int, bounds ...int) {
 	check := func(err error) {
 		if err != nil {
@@ -132,7 +134,8 @@ func TestAllowConnections(t *testing.T) {
 	})
 	t.Run("says so if somebody has asked for it", func(t *testing.T) {
 		out := run(t, askedRole)
-		if !strings.Contains(out, "limit=128 need=17640 connections=64\n") || !strings.HasSuffix(out, "limit 128 connections [3 60]\n") {
+		if !strings.Contains(out, "limit=128 need=17640 connections=64\n") ||
+			!strings.HasSuffix(out, "limit 128 connections [3 60]\n") {
 			t.Errorf("output %q", out)
 		}
 	})

@@ -19,9 +19,9 @@ type Section interface {
 }
 
 // Parse sets sections from args and the environment and returns the positional arguments. Flags may precede and follow
-// the positional arguments, until "--". A flag takes precedence over its environment variable: LINKSTREAM_LOG_LEVEL sets
-// -log.level. An empty variable counts as not set. The error names all invalid settings, not only the first one; it is
-// flag.ErrHelp for -h.
+// the positional arguments, until "--". A flag takes precedence over its environment variable: LINKSTREAM_LOG_LEVEL
+// sets -log.level. An empty variable counts as not set. The error names all invalid settings, not only the first one;
+// it is flag.ErrHelp for -h.
 //
 // A schema.Secret may also be in a file: -postgres.dsn-file (or LINKSTREAM_POSTGRES_DSN_FILE) names the file of
 // -postgres.dsn.

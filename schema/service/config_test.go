@@ -170,7 +170,8 @@ func TestParseHelp(t *testing.T) {
 		if _, err := service.Parse(fs, args, newEngine()); !errors.Is(err, flag.ErrHelp) {
 			t.Errorf("%q: got %v", args, err)
 		}
-		for _, text := range []string{"-engine.name name\n    \tname of the engine (default default)", "-engine.fast\n    \trun fast"} {
+		for _, text := range []string{"-engine.name name\n    \tname of the engine (default default)",
+			"-engine.fast\n    \trun fast"} {
 			if n := strings.Count(output.String(), text); n != 1 {
 				t.Errorf("%q: %q occurs %d times in\n%s", args, text, n, output.String())
 			}

@@ -31,11 +31,12 @@ var (
 	closeOption      = []byte("close")
 )
 
-// CheckFraming returns an error if a request that fasthttp has parsed is of another version than HTTP/1.0 and 1.1, or has a
-// transfer coding other than chunked: fasthttp ignores the coding "identity", which RFC 9112 does not know. It also returns an error if
-// the host has user information, which fasthttp leaves out. closing says that the
-// connection must be closed after the answer: after every error, if the request has both a transfer coding and a length (RFC 9112,
-// section 6.1), and if the client asks for it, in whatever case or list (section 9.6): fasthttp understands "close" alone.
+// CheckFraming returns an error if a request that fasthttp has parsed is of another version than HTTP/1.0 and 1.1, or
+// has a transfer coding other than chunked: fasthttp ignores the coding "identity", which RFC 9112 does not know. It
+// also returns an error if the host has user information, which fasthttp leaves out. closing says that the connection
+// must be closed after the answer: after every error, if the request has both a transfer coding and a length (RFC 9112,
+// section 6.1), and if the client asks for it, in whatever case or list (section 9.6): fasthttp understands "close"
+// alone.
 func CheckFraming(h *fasthttp.RequestHeader) (closing bool, err error) {
 	if !h.IsHTTP11() && string(h.Protocol()) != "HTTP/1.0" {
 		return true, errVersion
@@ -87,8 +88,8 @@ func hasClose(options []byte) bool {
 	return false
 }
 
-// CheckRequests makes a server call refuse for requests that it cannot read or that CheckFraming returns an error for, and close
-// connections as that says.
+// CheckRequests makes a server call refuse for requests that it cannot read or that CheckFraming returns an error for,
+// and close connections as that says.
 func CheckRequests(srv *fasthttp.Server, refuse func(ctx *fasthttp.RequestCtx, err error)) {
 	handler := srv.Handler
 	srv.ErrorHandler = func(ctx *fasthttp.RequestCtx, err error) {
@@ -125,9 +126,10 @@ func CheckRequests(srv *fasthttp.Server, refuse func(ctx *fasthttp.RequestCtx, e
 	}
 }
 
-// RenewWriteDeadline gives the client time for an answer that is not written by the loop of fasthttp's server. That sets the deadline
-// before each answer of a handler, but not before 100 Continue and answers to requests that it cannot read: these would fail on a
-// connection that has idled for longer than the timeout, and half of a TLS record would be sent.
+// RenewWriteDeadline gives the client time for an answer that is not written by the loop of fasthttp's server. That
+// sets the deadline before each answer of a handler, but not before 100 Continue and answers to requests that it cannot
+// read: these would fail on a connection that has idled for longer than the timeout, and half of a TLS record would be
+// sent.
 func RenewWriteDeadline(ctx *fasthttp.RequestCtx, timeout time.Duration) {
 	_ = ctx.Conn().SetWriteDeadline(time.Now().Add(timeout)) // the write says what is wrong with the connection
 }

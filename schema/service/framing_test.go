@@ -29,7 +29,8 @@ func TestStandbyFraming(t *testing.T) {
 func TestRefusalAfterIdling(t *testing.T) {
 	const writeTimeout = 20 * time.Millisecond
 	refuse := func(ctx *fasthttp.RequestCtx, err error) { ctx.Error("refused", fasthttp.StatusTeapot) }
-	srv := &fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}, WriteTimeout: writeTimeout, Logger: service.ConnLogger(slog.New(slog.DiscardHandler))}
+	srv := &fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}, WriteTimeout: writeTimeout,
+		Logger: service.ConnLogger(slog.New(slog.DiscardHandler))}
 	service.CheckRequests(srv, refuse)
 	ln, err := service.Listen("127.0.0.1:0")
 	testkit.Must(t, err)
@@ -67,7 +68,8 @@ func TestRefusalAfterIdling(t *testing.T) {
 
 func BenchmarkCheckFraming(b *testing.B) {
 	request := "GET /abcdefg HTTP/1.1\r\nHost: sho.rt\r\nUser-Agent: " + strings.Repeat("Mozilla/5.0 ", 9) +
-		"\r\nAccept: text/html,application/xhtml+xml\r\nAccept-Language: en-US,en;q=0.5\r\nAccept-Encoding: gzip, deflate, br\r\n" +
+		"\r\nAccept: text/html,application/xhtml+xml\r\nAccept-Language: en-US,en;q=0.5\r\nAccept-Encoding: gzip, " +
+		"deflate, br\r\n" +
 		"Referer: https://news.example.org/a/page\r\nConnection: keep-alive\r\nTE: trailers\r\n\r\n"
 	var header fasthttp.RequestHeader
 	testkit.Must(b, header.Read(bufio.NewReader(strings.NewReader(request))))

@@ -26,9 +26,9 @@ type ExitError struct {
 func (e *ExitError) Error() string { return e.Err.Error() }
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Main calls run with the arguments of the process and exits the process when it returns: with code 0 if there was no error
-// or -h was given, otherwise with the error on stderr and code 1, or that of an ExitError. SIGINT and SIGTERM cancel ctx. With
-// -version among the arguments it prints the version instead.
+// Main calls run with the arguments of the process and exits the process when it returns: with code 0 if there was no
+// error or -h was given, otherwise with the error on stderr and code 1, or that of an ExitError. SIGINT and SIGTERM
+// cancel ctx. With -version among the arguments it prints the version instead.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -51,8 +51,8 @@ type loggedError struct{ error }
 
 func (e *loggedError) Unwrap() error { return e.error }
 
-// RunLogged calls run, which serves until ctx is done or something fails. The log says why the program begins to stop, and its
-// last line says why it has stopped and how long it ran.
+// RunLogged calls run, which serves until ctx is done or something fails. The log says why the program begins to stop,
+// and its last line says why it has stopped and how long it ran.
 func RunLogged(ctx context.Context, log *slog.Logger, run func(context.Context) error) error {
 	began := time.Now()
 	ran := func() time.Duration { return time.Since(began).Round(time.Millisecond) }
@@ -77,12 +77,14 @@ func RunLogged(ctx context.Context, log *slog.Logger, run func(context.Context) 
 }
 
 // ParseArgs is Parse for a program. -h prints usage and the flags to stderr.
-func ParseArgs(name, usage string, args []string, stderr io.Writer, sections ...Section) (positional []string, err error) {
+func ParseArgs(name, usage string, args []string, stderr io.Writer, sections ...Section) (positional []string,
+	err error) {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	versionFlag(fs)
 	fs.Usage = func() {
-		fmt.Fprintf(stderr, "%s\nFlags, which can also be set in the environment (-log.level as LINKSTREAM_LOG_LEVEL):\n", usage)
+		fmt.Fprintf(stderr, "%s\nFlags, which can also be set in the environment (-log.level as LINKSTREAM_LOG_LEVEL):\n",
+			usage)
 		fs.PrintDefaults()
 	}
 	return Parse(fs, args, sections...)
@@ -99,8 +101,8 @@ const (
 	maxPause       = 2 * time.Second  // between attempts
 )
 
-// WaitReport is called with the name of the engine that a program waits for and the error of the last attempt. The error
-// is nil before the first attempt.
+// WaitReport is called with the name of the engine that a program waits for and the error of the last attempt. The
+// error is nil before the first attempt.
 type WaitReport func(what string, err error)
 
 // ReportToLog returns a WaitReport that logs each failed attempt.
@@ -112,9 +114,10 @@ func ReportToLog(log *slog.Logger) WaitReport {
 	}
 }
 
-// Await calls open until it succeeds, returns a backoff.PermanentError, or ctx is done. It pauses between attempts, for up
-// to 2 seconds, and reports each failed attempt. So programs and engines may start in any order.
-func Await[T any](ctx context.Context, report WaitReport, what string, open func(context.Context) (T, error)) (T, error) {
+// Await calls open until it succeeds, returns a backoff.PermanentError, or ctx is done. It pauses between attempts, for
+// up to 2 seconds, and reports each failed attempt. So programs and engines may start in any order.
+func Await[T any](ctx context.Context, report WaitReport, what string,
+	open func(context.Context) (T, error)) (T, error) {
 	report(what, nil)
 	pause := backoff.NewExponentialBackOff()
 	pause.MaxInterval = maxPause

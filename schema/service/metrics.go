@@ -103,8 +103,8 @@ func cutMeta(line, prefix string) (name, text string, ok bool) {
 	return name, text, ok
 }
 
-// sampleFamily returns the family of a sample that follows the metadata of the family current. The samples of histograms
-// and summaries have suffixes.
+// sampleFamily returns the family of a sample that follows the metadata of the family current. The samples of
+// histograms and summaries have suffixes.
 func sampleFamily(line, current string) string {
 	name := line[:max(0, strings.IndexAny(line, "{ "))]
 	if suffix, ok := strings.CutPrefix(name, current); ok && current != "" {
@@ -198,5 +198,6 @@ func (h *Histogram) write(w io.Writer, name string) {
 	}
 	count += h.buckets[len(bounds)].Load()
 	fmt.Fprintf(w, "%s_bucket{%sle=\"+Inf\"} %d\n", name, first, count)
-	fmt.Fprintf(w, "%s_sum%s %g\n%s_count%s %d\n", name, alone, time.Duration(h.nanos.Load()).Seconds(), name, alone, count)
+	fmt.Fprintf(w, "%s_sum%s %g\n%s_count%s %d\n", name, alone, time.Duration(h.nanos.Load()).Seconds(), name,
+		alone, count)
 }

@@ -49,7 +49,8 @@ func TestMetrics(t *testing.T) {
 			}
 			seen[m[0]] = true
 		}
-		for _, m := range regexp.MustCompile(`(?m)^([a-z][a-zA-Z0-9_]*?)(?:_bucket|_sum|_count)?[{ ]`).FindAllStringSubmatch(page, -1) {
+		for _, m := range regexp.MustCompile(`(?m)^([a-z][a-zA-Z0-9_]*?)(?:_bucket|_sum|_count)?[{ ]`).FindAllStringSubmatch(
+			page, -1) {
 			whole := strings.TrimRight(m[0], "{ ")
 			if !seen["# TYPE "+m[1]] && !seen["# TYPE "+whole] {
 				t.Errorf("%s has no type", whole)

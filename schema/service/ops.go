@@ -38,7 +38,8 @@ type OpsConfig struct {
 
 // RegisterFlags binds the settings to flags.
 func (c *OpsConfig) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Listen, "ops.listen", c.Listen, "`address` to serve /healthz, /readyz and /metrics on, for operators only")
+	fs.StringVar(&c.Listen, "ops.listen", c.Listen,
+		"`address` to serve /healthz, /readyz and /metrics on, for operators only")
 	fs.BoolVar(&c.Pprof, "ops.pprof", c.Pprof, "serve profiles at /debug/pprof/ on -ops.listen")
 	fs.BoolVar(&c.Public, "ops.public", c.Public,
 		"also answer /healthz on public ports, for load balancers that cannot reach -ops.listen")
@@ -62,8 +63,9 @@ func (e *Unready) Error() string { return fmt.Sprintf("%s: %v", e.What, e.Cause)
 
 func (e *Unready) Unwrap() error { return e.Cause }
 
-// Ops serves operators: /healthz (the program runs), /readyz (all its services can do their work), /metrics (of the process and of
-// all services) and profiles. It starts before the program waits for its engines and stops after its services.
+// Ops serves operators: /healthz (the program runs), /readyz (all its services can do their work), /metrics (of the
+// process and of all services) and profiles. It starts before the program waits for its engines and stops after its
+// services.
 type Ops struct {
 	listener net.Listener
 	log      *slog.Logger
@@ -96,7 +98,8 @@ func ListenOps(cfg OpsConfig, log *slog.Logger) (*Ops, error) {
 	o := &Ops{listener: listener, log: log, pprof: cfg.Pprof, waiting: "its start", sets: []*metrics.Set{metrics.NewSet()}}
 	o.sets[0].RegisterMetricsWriter(o.writeReadiness)
 	server := &fasthttp.Server{
-		Handler: o.handle, ReadTimeout: opsTimeout, WriteTimeout: opsTimeout, IdleTimeout: time.Minute, Concurrency: opsConnections,
+		Handler: o.handle, ReadTimeout: opsTimeout, WriteTimeout: opsTimeout, IdleTimeout: time.Minute,
+		Concurrency:     opsConnections,
 		CloseOnShutdown: true, NoDefaultServerHeader: true, SecureErrorLogMessage: true, Logger: ConnLogger(log),
 	}
 	CheckRequests(server, refusePlainly)
@@ -117,7 +120,8 @@ func (o *Ops) Close() {
 	o.background.Wait()
 }
 
-// Report returns a WaitReport that logs each failed attempt. Until the first Add, /readyz names what the program waits for.
+// Report returns a WaitReport that logs each failed attempt. Until the first Add, /readyz names what the program waits
+// for.
 func (o *Ops) Report() WaitReport {
 	logged := ReportToLog(o.log)
 	return func(what string, err error) {
@@ -128,7 +132,8 @@ func (o *Ops) Report() WaitReport {
 	}
 }
 
-// Require adds a condition for the readiness of the program. ready returns nil, or an Unready that says what is missing.
+// Require adds a condition for the readiness of the program. ready returns nil, or an Unready that says what is
+// missing.
 func (o *Ops) Require(ready func(context.Context) error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -185,7 +190,8 @@ func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 		sets := slices.Clone(o.sets)
 		o.mu.Unlock()
 		writeMetrics(ctx, sets)
-	case o.pprof && strings.HasPrefix(path, "/debug/pprof/") && !strings.HasPrefix(path, "/debug/pprof/cmdline"): // flags may have secrets
+	// flags may have secrets
+	case o.pprof && strings.HasPrefix(path, "/debug/pprof/") && !strings.HasPrefix(path, "/debug/pprof/cmdline"):
 		pprofhandler.PprofHandler(ctx)
 	default:
 		if handler := o.handler(path); handler != nil {
@@ -196,7 +202,8 @@ func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// writeReadiness writes the result of /readyz as metrics. While a check hangs, it writes the previous result, if there is one.
+// writeReadiness writes the result of /readyz as metrics. While a check hangs, it writes the previous result, if there
+// is one.
 func (o *Ops) writeReadiness(w io.Writer) {
 	checked := make(chan struct{})
 	o.background.Go(func() { o.missing(); close(checked) })
@@ -214,9 +221,11 @@ func (o *Ops) writeReadiness(w io.Writer) {
 	if len(missing) == 0 {
 		ready = 1
 	}
-	fmt.Fprintf(w, "# HELP linkstream_ready Whether the program can do its work: 1, or 0 as long as something is missing.\n"+
+	fmt.Fprintf(w, "# HELP linkstream_ready Whether the program can do its work: 1, or 0 as long as something is "+
+		"missing.\n"+
 		"# TYPE linkstream_ready gauge\nlinkstream_ready %d\n", ready)
-	fmt.Fprint(w, "# HELP linkstream_missing What the program is missing to do its work, by what.\n# TYPE linkstream_missing gauge\n")
+	fmt.Fprint(w, "# HELP linkstream_missing What the program is missing to do its work, by what.\n# TYPE "+
+		"linkstream_missing gauge\n")
 	for _, what := range missing {
 		fmt.Fprintf(w, "linkstream_missing{what=%q} 1\n", what)
 	}
@@ -232,8 +241,8 @@ func AnswerHealth(ctx *fasthttp.RequestCtx) bool {
 	return true
 }
 
-// Unready returns a list of the missing engines and services, "" if the program is ready. The text has no addresses, users or errors:
-// the log has these.
+// Unready returns a list of the missing engines and services, "" if the program is ready. The text has no addresses,
+// users or errors: the log has these.
 func (o *Ops) Unready() string {
 	started, missing := o.missing()
 	text := strings.Join(missing, ", ")

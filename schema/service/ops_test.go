@@ -119,7 +119,8 @@ func TestReadiness(t *testing.T) {
 		fails.Store(true)
 		testkit.Eventually(t, "the metrics say what is missing", func() bool {
 			text := page()
-			return strings.Contains(text, "\nlinkstream_ready 0\n") && strings.Contains(text, "\nlinkstream_missing{what=\"link store\"} 1\n")
+			return strings.Contains(text, "\nlinkstream_ready 0\n") &&
+				strings.Contains(text, "\nlinkstream_missing{what=\"link store\"} 1\n")
 		})
 	})
 	t.Run("is decided in time if an engine hangs, and metrics do not wait for that", func(t *testing.T) {

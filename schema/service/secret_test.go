@@ -53,7 +53,8 @@ func TestSecretFilePrecedence(t *testing.T) {
 		"the file of a flag overrides the default":     {nil, []string{"-vault.key-file", one}, "one"},
 		"the file of a variable overrides the default": {map[string]string{"FILE": two}, nil, "two"},
 		"a flag overrides the file of a variable":      {map[string]string{"FILE": one}, []string{"-vault.key=flag"}, "flag"},
-		"the file of a flag overrides a variable":      {map[string]string{"": "variable"}, []string{"-vault.key-file", one}, "one"},
+		"the file of a flag overrides a variable": {map[string]string{"": "variable"},
+			[]string{"-vault.key-file", one}, "one"},
 		"the file of a flag overrides that of a variable": {
 			map[string]string{"FILE": one}, []string{"-vault.key-file=" + two}, "two"},
 		"a flag without a file overrides both variables": {
@@ -76,12 +77,13 @@ func TestSecretFileErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		env, file, want string
 	}{
-		"a file that does not exist":         {"", filepath.Join(t.TempDir(), "none"), "no such file"},
-		"a directory":                        {"", t.TempDir(), "is a directory"},
-		"an empty file":                      {"", writeFile(t, "\n"), "is empty"},
-		"several lines":                      {"", writeFile(t, "hush\nhush\n"), "more than one line"},
-		"a file that is far too long":        {"", writeFile(t, strings.Repeat("hush", 64<<10)), "more than 65536 bytes"},
-		"the secret beside its file":         {"hush", good, "-vault.key and -vault.key-file (or LINKSTREAM_VAULT_KEY and LINKSTREAM_VAULT_KEY_FILE)"},
+		"a file that does not exist":  {"", filepath.Join(t.TempDir(), "none"), "no such file"},
+		"a directory":                 {"", t.TempDir(), "is a directory"},
+		"an empty file":               {"", writeFile(t, "\n"), "is empty"},
+		"several lines":               {"", writeFile(t, "hush\nhush\n"), "more than one line"},
+		"a file that is far too long": {"", writeFile(t, strings.Repeat("hush", 64<<10)), "more than 65536 bytes"},
+		"the secret beside its file": {"hush", good,
+			"-vault.key and -vault.key-file (or LINKSTREAM_VAULT_KEY and LINKSTREAM_VAULT_KEY_FILE)"},
 		"a content that is not valid either": {"", writeFile(t, "invalid\n"), "-vault.key: does not fit"},
 	} {
 		t.Run(name, func(t *testing.T) {

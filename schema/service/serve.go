@@ -14,8 +14,8 @@ import (
 	"linkstream/schema"
 )
 
-// CheckAddr returns an error unless addr is an address to listen on: host:port with a port from 0 to 65535. The host may
-// be empty, which means all interfaces. With port 0 the system chooses a free port.
+// CheckAddr returns an error unless addr is an address to listen on: host:port with a port from 0 to 65535. The host
+// may be empty, which means all interfaces. With port 0 the system chooses a free port.
 func CheckAddr(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -42,7 +42,8 @@ func LocalURL(addr net.Addr) (schema.BaseURL, error) {
 // Listen listens on a TCP address for which CheckAddr returns nil.
 func Listen(addr string) (net.Listener, error) {
 	var config net.ListenConfig
-	config.SetMultipathTCP(false) // Go's default makes each accepted connection dearer, also of clients that do not speak it
+	// Go's default makes each accepted connection dearer, also of clients that do not speak it
+	config.SetMultipathTCP(false)
 	ln, err := config.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %w", addr, err)
@@ -58,8 +59,8 @@ func ListenUnlessOpen(ln net.Listener, addr string) (net.Listener, error) {
 	return Listen(addr)
 }
 
-// Serve serves connections of ln until ctx is done. Then it closes ln and waits up to grace for the requests under way. It
-// returns nil after such a stop, even if requests were cut off when grace was over. While the system is out of file
+// Serve serves connections of ln until ctx is done. Then it closes ln and waits up to grace for the requests under way.
+// It returns nil after such a stop, even if requests were cut off when grace was over. While the system is out of file
 // descriptors or memory, new clients wait.
 func Serve(ctx context.Context, srv *fasthttp.Server, ln net.Listener, grace time.Duration) error {
 	failed := make(chan error, 1)

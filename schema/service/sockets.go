@@ -20,26 +20,28 @@ const maxSockets = 64
 // addressFlags has, for each name of a socket, the flag of the address on which a program listens without it.
 var addressFlags = map[string]string{"edge": "edge.listen", "edge-tls": "edge.tls-listen", "api": "api.listen"}
 
-// checkAddressFlag returns an error if the user has set the flag of an address that the socket of the service manager has anyway.
+// checkAddressFlag returns an error if the user has set the flag of an address that the socket of the service manager
+// has anyway.
 func checkAddressFlag(flag string) error {
 	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
 		return nil
 	}
 	for name := range strings.SplitSeq(os.Getenv("LISTEN_FDNAMES"), ":") {
 		if addressFlags[name] == flag {
-			return fmt.Errorf("-%s (or %s) has no effect on the socket of systemd: set ListenStream of that socket unit instead", flag, variable(flag))
+			return fmt.Errorf("-%s (or %s) has no effect on the socket of systemd: set ListenStream of that socket unit instead",
+				flag, variable(flag))
 		}
 	}
 	return nil
 }
 
-// Sockets are the listening sockets that the service manager opened and passed to this process, by name. They stay open in the
-// manager while the program restarts, so that clients wait and are not refused.
+// Sockets are the listening sockets that the service manager opened and passed to this process, by name. They stay open
+// in the manager while the program restarts, so that clients wait and are not refused.
 type Sockets map[string]net.Listener
 
-// InheritSockets takes over the sockets that systemd, or a manager that follows sd_listen_fds(3), has passed. Each must have one
-// of the names, by FileDescriptorName in its unit, and no two the same. There are none if LISTEN_PID is not this process. A
-// process may call it once: it removes the variables from the environment.
+// InheritSockets takes over the sockets that systemd, or a manager that follows sd_listen_fds(3), has passed. Each must
+// have one of the names, by FileDescriptorName in its unit, and no two the same. There are none if LISTEN_PID is not
+// this process. A process may call it once: it removes the variables from the environment.
 func InheritSockets(names ...string) (Sockets, error) {
 	pid, count, given := os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_FDNAMES")
 	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
@@ -90,7 +92,8 @@ func (s Sockets) inherit(fd int, name string, names []string) error {
 	return nil
 }
 
-// Listen returns the socket that was inherited under this name or, if there is none, listens on addr. inherited says which.
+// Listen returns the socket that was inherited under this name or, if there is none, listens on addr. inherited says
+// which.
 func (s Sockets) Listen(name, addr string) (ln net.Listener, inherited bool, err error) {
 	if ln = s[name]; ln != nil {
 		return ln, true, nil

@@ -86,7 +86,8 @@ func TestInheritSockets(t *testing.T) {
 	})
 	t.Run("an address is used for what was not passed", func(t *testing.T) {
 		out := managed(t, "$$", "1", "api", one)
-		if !strings.Contains(out, "api "+first+" true <nil>\n") || !strings.Contains(out, " false <nil>\n") || strings.Contains(out, "again") {
+		if !strings.Contains(out, "api "+first+" true <nil>\n") || !strings.Contains(out, " false <nil>\n") ||
+			strings.Contains(out, "again") {
 			t.Errorf("printed\n%s", out)
 		}
 	})
@@ -97,10 +98,12 @@ func TestInheritSockets(t *testing.T) {
 	})
 	t.Run("an address in the settings is refused for a socket that was passed", func(t *testing.T) {
 		out := managedWith(t, "LINKSTREAM_EDGE_LISTEN=:80", "$$", "2", "api:edge", one, two)
-		if !strings.Contains(out, "LINKSTREAM_EDGE_LISTEN") || !strings.Contains(out, "ListenStream") || strings.Contains(out, "API") {
+		if !strings.Contains(out, "LINKSTREAM_EDGE_LISTEN") || !strings.Contains(out, "ListenStream") ||
+			strings.Contains(out, "API") {
 			t.Errorf("printed\n%s", out)
 		}
-		for _, c := range []struct{ setting, pid string }{{"LINKSTREAM_EDGE_LISTEN=127.0.0.1:0", "$$"}, {"LINKSTREAM_API_LISTEN=127.0.0.1:0", "1"}} {
+		for _, c := range []struct{ setting, pid string }{{"LINKSTREAM_EDGE_LISTEN=127.0.0.1:0", "$$"},
+			{"LINKSTREAM_API_LISTEN=127.0.0.1:0", "1"}} {
 			if out := managedWith(t, c.setting, c.pid, "1", "api", one); strings.Contains(out, "ListenStream") {
 				t.Errorf("printed\n%s", out)
 			}

@@ -21,8 +21,8 @@ const (
 	standbyGrace       = time.Second // for requests under way when the service takes over
 	standbyRetryAfter  = "1"         // seconds
 
-	// standbyPatience is for how long clients of an inherited socket wait before they are told that the service is not ready: most
-	// restarts take less.
+	// standbyPatience is for how long clients of an inherited socket wait before they are told that the service is not
+	// ready: most restarts take less.
 	standbyPatience = 5 * time.Second
 )
 
@@ -38,9 +38,9 @@ type Standby struct {
 	takenOver atomic.Bool   // by the service
 }
 
-// ListenStandby listens on addr, or on the inherited socket of that name. Until the service takes over, requests are answered with 503
-// and body; on an inherited socket they wait 5 seconds before. The caller closes the Standby, which is no error if a server has closed
-// it already.
+// ListenStandby listens on addr, or on the inherited socket of that name. Until the service takes over, requests are
+// answered with 503 and body; on an inherited socket they wait 5 seconds before. The caller closes the Standby, which
+// is no error if a server has closed it already.
 func (s Sockets) ListenStandby(name, addr, contentType, body string, log *slog.Logger) (*Standby, error) {
 	ln, inherited, err := s.Listen(name, addr)
 	if err != nil {

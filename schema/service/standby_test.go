@@ -22,7 +22,8 @@ import (
 
 func startPort(t *testing.T) *service.Standby {
 	t.Helper()
-	port, err := service.Sockets(nil).ListenStandby("", "127.0.0.1:0", "application/json", `{"message":"soon"}`, slog.New(slog.DiscardHandler))
+	port, err := service.Sockets(nil).ListenStandby("", "127.0.0.1:0", "application/json", `{"message":"soon"}`,
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

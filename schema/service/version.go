@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// version is set by builds that know it better than the go command, with -ldflags "-X linkstream/schema/service.version=…".
+// version is set by builds that know it better than the go command, with -ldflags "-X
+// linkstream/schema/service.version=…".
 var version string
 
 // Version returns the version of the program: that of its build, else the one that the go command has derived from the
@@ -24,8 +25,8 @@ func Version() string {
 	return "unknown"
 }
 
-// asksVersion reports whether -version is among the arguments before "--". Unlike other flags it is not read from the environment,
-// where LINKSTREAM_VERSION is likely to be somebody else's, and other settings need not be valid.
+// asksVersion reports whether -version is among the arguments before "--". Unlike other flags it is not read from the
+// environment, where LINKSTREAM_VERSION is likely to be somebody else's, and other settings need not be valid.
 func asksVersion(args []string) bool {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args = args[:i]

@@ -70,8 +70,8 @@ func TestAppendReusesMemory(t *testing.T) {
 	}
 }
 
-// A producer builds a value from two parts, such as a click's identity and its body, and reuses the batch once the broker
-// has acknowledged it.
+// A producer builds a value from two parts, such as a click's identity and its body, and reuses the batch once the
+// broker has acknowledged it.
 func ExampleBatch() {
 	var batch stream.Batch
 	send := func(at time.Time, bodies ...string) {

@@ -49,13 +49,14 @@ type ChangeFollower interface {
 	Drop(schema.Change)
 	// Missed is called when any change may have been missed.
 	Missed()
-	// Reached is called when every change before a position was passed to Drop, or missed; with current if there were no others a
-	// moment ago. To follow from the position misses nothing.
+	// Reached is called when every change before a position was passed to Drop, or missed; with current if there were no
+	// others a moment ago. To follow from the position misses nothing.
 	Reached(p schema.ChangePosition, current bool)
 }
 
-// FollowChanges follows the changes after a position until ctx is done, or those from now on if the position is zero or belongs
-// to another log. While the broker is away it retries; if the topic is created anew, it starts from the new end.
+// FollowChanges follows the changes after a position until ctx is done, or those from now on if the position is zero or
+// belongs to another log. While the broker is away it retries; if the topic is created anew, it starts from the new
+// end.
 func (c *Client) FollowChanges(ctx context.Context, from schema.ChangePosition, follower ChangeFollower) {
 	r := changeReader{client: c, follower: follower, next: from.Next, last: from.Last}
 	step := r.check
@@ -97,7 +98,8 @@ const beginning = 1
 // identity returns what identifies a log that has the record.
 func identity(r Record) uint64 {
 	h := fnv.New64a()
-	h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(r.Offset)), uint64(r.Time.UnixMilli())))
+	h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(r.Offset)),
+		uint64(r.Time.UnixMilli())))
 	h.Write(r.Value)
 	return max(h.Sum64(), beginning+1)
 }

@@ -29,7 +29,8 @@ func TestConfig(t *testing.T) {
 		fs.SetOutput(io.Discard)
 		cfg.RegisterFlags(fs)
 		err := fs.Parse([]string{"-kafka.brokers=a:1,b:2", "-kafka.clicks-topic=c", "-kafka.dead-topic=d",
-			"-kafka.changes-topic=e", "-kafka.group=g", "-kafka.partitions=9", "-kafka.retention=48h", "-kafka.replicas=3", "-kafka.session-timeout=30s",
+			"-kafka.changes-topic=e", "-kafka.group=g", "-kafka.partitions=9", "-kafka.retention=48h", "-kafka.replicas=3",
+			"-kafka.session-timeout=30s",
 			"-kafka.tls", "-kafka.sasl=scram-sha-512", "-kafka.username=u", "-kafka.password=p"})
 		want := stream.Config{Brokers: "a:1,b:2", Clicks: "c", Dead: "d", Changes: "e", Group: "g", Partitions: 9,
 			Retention: 48 * time.Hour, Replicas: 3,
@@ -48,7 +49,8 @@ func TestConfig(t *testing.T) {
 		if err == nil {
 			t.Fatal("got no error")
 		}
-		for _, name := range []string{`-kafka.brokers: "nowhere"`, "-kafka.dead-topic", "-kafka.group", "-kafka.session-timeout: 0s", "-kafka.partitions: 0",
+		for _, name := range []string{`-kafka.brokers: "nowhere"`, "-kafka.dead-topic", "-kafka.group",
+			"-kafka.session-timeout: 0s", "-kafka.partitions: 0",
 			"-kafka.retention: 1m0s", "-kafka.replicas: 1000", `-kafka.sasl: "unknown"`, "-kafka.tls-ca", "-kafka.tls-cert"} {
 			if !strings.Contains(err.Error(), name) {
 				t.Errorf("%q does not name %s", err, name)

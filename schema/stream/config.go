@@ -36,14 +36,15 @@ type Config struct {
 	Session    time.Duration // session.timeout.ms: silence after which the group removes a member
 	Partitions int           // of Clicks, if it is created
 	Retention  time.Duration // of records in Clicks and Dead, if they are created; 0: for ever
-	Replicas   int           // replication factor of created topics; -1: 3 where there are 3 brokers, else the brokers' default
+	// replication factor of created topics; -1: 3 where there are 3 brokers, else the brokers' default
+	Replicas int
 }
 
 // minRetention leaves time to notice and repair an ingest that does not count.
 const minRetention = time.Hour
 
-// Bounds of Session. A worker on a busy machine may be silent for moments, and the partitions of a dead one wait for the
-// timeout.
+// Bounds of Session. A worker on a busy machine may be silent for moments, and the partitions of a dead one wait for
+// the timeout.
 const (
 	minSession = time.Second
 	maxSession = 5 * time.Minute
@@ -57,9 +58,11 @@ func DefaultConfig() Config {
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Brokers, "kafka.brokers", c.Brokers, "`addresses` of the bootstrap brokers, host:port, separated by commas")
+	fs.StringVar(&c.Brokers, "kafka.brokers", c.Brokers,
+		"`addresses` of the bootstrap brokers, host:port, separated by commas")
 	fs.BoolVar(&c.TLS, "kafka.tls", c.TLS, "connect to the brokers with TLS")
-	fs.StringVar(&c.CAFile, "kafka.tls-ca", c.CAFile, "PEM `file` of trusted certificate authorities (default the system's)")
+	fs.StringVar(&c.CAFile, "kafka.tls-ca", c.CAFile,
+		"PEM `file` of trusted certificate authorities (default the system's)")
 	fs.StringVar(&c.CertFile, "kafka.tls-cert", c.CertFile, "PEM `file` of the client certificate")
 	fs.StringVar(&c.KeyFile, "kafka.tls-key", c.KeyFile, "PEM `file` of the client certificate's key")
 	fs.StringVar(&c.SASL, "kafka.sasl", c.SASL, "SASL `mechanism`: plain, scram-sha-256 or scram-sha-512 (default none)")
@@ -71,10 +74,12 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Group, "kafka.group", c.Group, "consumer `group` of the ingest workers")
 	fs.DurationVar(&c.Session, "kafka.session-timeout", c.Session,
 		"`time` of silence after which the group reassigns a consumer's partitions; brokers refuse less than 6s by default")
-	fs.IntVar(&c.Partitions, "kafka.partitions", c.Partitions, "`number` of partitions of the clicks topic, used when it is created")
+	fs.IntVar(&c.Partitions, "kafka.partitions", c.Partitions,
+		"`number` of partitions of the clicks topic, used when it is created")
 	fs.DurationVar(&c.Retention, "kafka.retention", c.Retention,
 		"`time` that topics of click events keep records, used when they are created; 0: for ever")
-	fs.IntVar(&c.Replicas, "kafka.replicas", c.Replicas, "replication `factor` of topics, used when they are created; -1: 3 where there are 3 brokers, else the brokers' default")
+	fs.IntVar(&c.Replicas, "kafka.replicas", c.Replicas, "replication `factor` of topics, used when they are created; "+
+		"-1: 3 where there are 3 brokers, else the brokers' default")
 }
 
 // Validate returns every invalid setting.

@@ -26,10 +26,11 @@ type Assignment struct {
 }
 
 // Consume is a member of the consumer group until ctx is done. After each rebalance it calls onAssigned with the number
-// of partitions that this member has, which may be 0, and work once per partition, each call in its own goroutine with a
-// context that ends at the next rebalance. Another member gets the partition after work has returned, or after the
+// of partitions that this member has, which may be 0, and work once per partition, each call in its own goroutine with
+// a context that ends at the next rebalance. Another member gets the partition after work has returned, or after the
 // session timeout if this member does not answer. Consume returns once all these calls have returned.
-func (c *Client) Consume(ctx context.Context, onAssigned func(context.Context, int), work func(context.Context, Assignment)) error {
+func (c *Client) Consume(ctx context.Context, onAssigned func(context.Context, int),
+	work func(context.Context, Assignment)) error {
 	var partitions int // that the group has assigned, as far as this member knows
 	balancer := &countingBalancer{GroupBalancer: kafka.RangeGroupBalancer{}, partitions: &partitions}
 	// The member that leads the group counts the partitions that it assigns. The others count them before the group does.
@@ -75,14 +76,16 @@ func (c *Client) Consume(ctx context.Context, onAssigned func(context.Context, i
 	}
 }
 
-// countingBalancer notes how many partitions it assigns. A topic that is deleted and created again may be away just then.
+// countingBalancer notes how many partitions it assigns. A topic that is deleted and created again may be away just
+// then.
 type countingBalancer struct {
 	kafka.GroupBalancer
 	partitions *int
 }
 
 // AssignGroups implements kafka.GroupBalancer. The group calls it between two generations, if this member leads it.
-func (b *countingBalancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
+func (b *countingBalancer) AssignGroups(members []kafka.GroupMember,
+	partitions []kafka.Partition) kafka.GroupMemberAssignments {
 	*b.partitions = len(partitions)
 	return b.GroupBalancer.AssignGroups(members, partitions)
 }

@@ -20,7 +20,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// members are the members of one consumer group. They fail the test if two of them work on a partition at the same time.
+// members are the members of one consumer group. They fail the test if two of them work on a partition at the same
+// time.
 type members struct {
 	t        testing.TB
 	mu       sync.Mutex
@@ -242,7 +243,8 @@ func TestConsumeRebalancesWhenPartitionsChange(t *testing.T) {
 	}
 }
 
-// The topic is away only while the group assigns its partitions. Whenever a member looks at it, the topic has as many as before.
+// The topic is away only while the group assigns its partitions. Whenever a member looks at it, the topic has as many
+// as before.
 func TestConsumeSeesATopicThatWasAwayBriefly(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)

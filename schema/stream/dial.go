@@ -19,8 +19,8 @@ func (c *Client) dialer() *kafka.Dialer {
 	return &kafka.Dialer{ClientID: clientID, Timeout: requestTimeout, TLS: c.security.tls, SASLMechanism: c.security.sasl}
 }
 
-// explain returns the cause of a request's error. kafka-go's transport may not say why it has no connection; then explain
-// opens one.
+// explain returns the cause of a request's error. kafka-go's transport may not say why it has no connection; then
+// explain opens one.
 func (c *Client) explain(ctx context.Context, err error) error {
 	if !errors.Is(err, kafka.BrokerNotAvailable) {
 		return hint(err)

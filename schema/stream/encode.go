@@ -38,8 +38,8 @@ func newEncoder() (*encoder, error) {
 	return &encoder{zstd: w}, err
 }
 
-// encode returns the batch as it stands in a produce request. The bytes belong to the batch and are valid until its next
-// Append or Reset. A batch that is encoded again yields the same bytes.
+// encode returns the batch as it stands in a produce request. The bytes belong to the batch and are valid until its
+// next Append or Reset. A batch that is encoded again yields the same bytes.
 func (e *encoder) encode(b *Batch) []byte {
 	if len(b.encoded) > 0 {
 		return b.encoded

@@ -18,7 +18,8 @@ func TestEnsureTopicsWarnsOfAShortRetention(t *testing.T) {
 	admin := &kafka.Client{Addr: kafka.TCP(broker.Addr), Transport: new(kafka.Transport)}
 	defer admin.Transport.(*kafka.Transport).CloseIdleConnections()
 	res, err := admin.CreateTopics(t.Context(), &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: cfg.Clicks,
-		NumPartitions: 1, ReplicationFactor: 1, ConfigEntries: []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: "3600000"}}}}})
+		NumPartitions: 1, ReplicationFactor: 1,
+		ConfigEntries: []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: "3600000"}}}}})
 	testkit.Must(t, err)
 	testkit.Must(t, res.Errors[cfg.Clicks])
 	log := new(testkit.Buffer)
@@ -30,7 +31,8 @@ func TestEnsureTopicsWarnsOfAShortRetention(t *testing.T) {
 		t.Errorf("the log does not warn: %q", log)
 	}
 	kept, err := admin.IncrementalAlterConfigs(t.Context(), &kafka.IncrementalAlterConfigsRequest{
-		Resources: []kafka.IncrementalAlterConfigsRequestResource{{ResourceType: kafka.ResourceTypeTopic, ResourceName: cfg.Clicks,
+		Resources: []kafka.IncrementalAlterConfigsRequestResource{{ResourceType: kafka.ResourceTypeTopic,
+			ResourceName: cfg.Clicks,
 			Configs: []kafka.IncrementalAlterConfigsRequestConfig{
 				{Name: "retention.ms", Value: "-1", ConfigOperation: kafka.ConfigOperationSet}}}}})
 	testkit.Must(t, err)
@@ -50,8 +52,9 @@ func describe(t *testing.T, addr, topic string) (replicas int, inSync string) {
 	admin := &kafka.Client{Addr: kafka.TCP(addr), Transport: transport}
 	res, err := admin.Metadata(t.Context(), &kafka.MetadataRequest{Topics: []string{topic}})
 	testkit.Must(t, err)
-	configs, err := admin.DescribeConfigs(t.Context(), &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
-		{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic}}})
+	configs, err := admin.DescribeConfigs(t.Context(),
+		&kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+			{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic}}})
 	testkit.Must(t, err)
 	for _, entry := range configs.Resources[0].ConfigEntries {
 		if entry.ConfigName == "min.insync.replicas" {

@@ -26,15 +26,16 @@ type Record struct {
 
 // Fetch calls each for the records of a clicks partition from offset on. It waits up to wait, at most half of
 // requestTimeout, for the first record; no record is not an error. It returns how many records follow those that each
-// accepted, also when each returned an error, which ends the fetch and is returned. A batch with a wrong CRC is an error,
-// and none of its records reaches each. ErrOffsetOutOfRange if the partition does not have the offset.
+// accepted, also when each returned an error, which ends the fetch and is returned. A batch with a wrong CRC is an
+// error, and none of its records reaches each. ErrOffsetOutOfRange if the partition does not have the offset.
 func (c *Client) Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
 	each func(Record) error) (lag int64, err error) {
 	return c.fetch(ctx, c.cfg.Clicks, partition, offset, maxFetchBytes, wait, each)
 }
 
 // FetchDead is Fetch for the partition of the dead letter topic that ProduceDead appends to.
-func (c *Client) FetchDead(ctx context.Context, offset int64, wait time.Duration, each func(Record) error) (lag int64, err error) {
+func (c *Client) FetchDead(ctx context.Context, offset int64, wait time.Duration, each func(Record) error) (lag int64,
+	err error) {
 	return c.fetch(ctx, c.cfg.Dead, deadPartition, offset, maxFetchBytes, wait, each)
 }
 

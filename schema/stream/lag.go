@@ -88,7 +88,8 @@ func (c *Client) listOffsets(ctx context.Context, n int) ([]kafka.PartitionOffse
 	return logs, nil
 }
 
-// committed returns the consumer group's offsets in the clicks partitions 0 to n-1, -1 for a partition without a commit.
+// committed returns the consumer group's offsets in the clicks partitions 0 to n-1, -1 for a partition without a
+// commit.
 func (c *Client) committed(ctx context.Context, n int) ([]int64, error) {
 	offsets, partitions := make([]int64, n), make([]int, n)
 	for partition := range n {

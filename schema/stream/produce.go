@@ -14,18 +14,18 @@ import (
 
 // Errors that a repetition of the batch does not resolve.
 var (
-	// ErrRefused means that the batch is never accepted as it is: it is larger than the topic's max.message.bytes, or, on a
-	// machine without a broker, has a record that is not a click.
+	// ErrRefused means that the batch is never accepted as it is: it is larger than the topic's max.message.bytes, or, on
+	// a machine without a broker, has a record that is not a click.
 	ErrRefused = errors.New("the batch is never accepted")
-	// ErrNoPartition means that the topic does not have the partition, as far as the client knows: it may have been created
-	// a moment ago.
+	// ErrNoPartition means that the topic does not have the partition, as far as the client knows: it may have been
+	// created a moment ago.
 	ErrNoPartition = errors.New("the topic does not have the partition")
 )
 
 // Produce appends the batch to a partition of the clicks topic with acks=all: nil means that every in-sync replica has
-// it. After an error the batch may have been appended, or may still be appended later. After a context ends, the request
-// may go on and read the batch: do not Append to it or Reset it then; SetTime and Drop are allowed. ErrRefused and
-// ErrNoPartition mean that this attempt has failed for good.
+// it. After an error the batch may have been appended, or may still be appended later. After a context ends, the
+// request may go on and read the batch: do not Append to it or Reset it then; SetTime and Drop are allowed. ErrRefused
+// and ErrNoPartition mean that this attempt has failed for good.
 func (c *Client) Produce(ctx context.Context, partition int, batch *Batch) error {
 	return c.produce(ctx, c.cfg.Clicks, partition, batch)
 }

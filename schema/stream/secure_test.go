@@ -22,7 +22,8 @@ func secureClient(t *testing.T, s *testengines.Secure, args ...string) *stream.C
 	cfg.RegisterFlags(fs)
 	args = append([]string{"-kafka.brokers", s.Addr, "-kafka.tls", "-kafka.tls-ca", s.CertFile, "-kafka.sasl", "plain",
 		"-kafka.username", s.Username, "-kafka.password", s.Password, "-kafka.partitions", "2", "-kafka.group", name,
-		"-kafka.clicks-topic", name + ".clicks", "-kafka.dead-topic", name + ".dead", "-kafka.changes-topic", name + ".changes",
+		"-kafka.clicks-topic", name + ".clicks", "-kafka.dead-topic", name + ".dead", "-kafka.changes-topic",
+		name + ".changes",
 	}, args...)
 	testkit.Must(t, fs.Parse(args))
 	testkit.Must(t, cfg.Validate())
@@ -57,7 +58,8 @@ func TestSecureKafka(t *testing.T) {
 		want []string
 	}{
 		"a wrong password": {[]string{"-kafka.password", "guess"}, []string{"-kafka.password"}},
-		"an unknown user":  {[]string{"-kafka.sasl", "scram-sha-512", "-kafka.username", "nobody"}, []string{"-kafka.username"}},
+		"an unknown user": {[]string{"-kafka.sasl", "scram-sha-512", "-kafka.username", "nobody"},
+			[]string{"-kafka.username"}},
 		"an authority that did not sign the broker's certificate": {[]string{"-kafka.tls-ca", other},
 			[]string{"-kafka.tls-ca", "unknown authority"}},
 		"the system's authorities": {[]string{"-kafka.tls-ca", ""}, []string{"-kafka.tls-ca", "unknown authority"}},

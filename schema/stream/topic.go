@@ -12,15 +12,15 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// safeReplicas is the replication factor of created topics where there are as many brokers. Two of the replicas must have a
-// record before it is acknowledged: it survives any one broker, and one broker may be away.
+// safeReplicas is the replication factor of created topics where there are as many brokers. Two of the replicas must
+// have a record before it is acknowledged: it survives any one broker, and one broker may be away.
 const (
 	safeReplicas = 3
 	safeInSync   = 2
 )
 
-// EnsureTopics creates the topics that do not exist. It leaves existing topics as they are, as well as those that the user may not create,
-// and warns of a clicks topic whose configuration may lose clicks.
+// EnsureTopics creates the topics that do not exist. It leaves existing topics as they are, as well as those that the
+// user may not create, and warns of a clicks topic whose configuration may lose clicks.
 func (c *Client) EnsureTopics(ctx context.Context) error {
 	brokers, err := c.brokerCount(ctx)
 	if err != nil {
@@ -102,7 +102,8 @@ func (c *Client) warnOfClicksTopic(ctx context.Context, brokers int) {
 		c.log.Warn(risk, "topic", c.cfg.Clicks, setting, settings[setting])
 	}
 	if kept := retention(settings); kept > 0 && (c.cfg.Retention == 0 || kept < c.cfg.Retention) {
-		warn("the topic's retention is shorter than -kafka.retention: clicks that are not counted by then are lost", "retention.ms")
+		warn("the topic's retention is shorter than -kafka.retention: clicks that are not counted by then are lost",
+			"retention.ms")
 	}
 	if limit, err := strconv.ParseInt(settings["retention.bytes"], 10, 64); err == nil && limit >= 0 {
 		warn("the topic's size is limited: clicks that are not counted when it is reached are lost", "retention.bytes")
@@ -125,8 +126,9 @@ func (c *Client) warnOfClicksTopic(ctx context.Context, brokers int) {
 
 // clicksSettings returns the configuration of the clicks topic.
 func (c *Client) clicksSettings(ctx context.Context) (map[string]string, error) {
-	res, err := c.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
-		{ResourceType: kafka.ResourceTypeTopic, ResourceName: c.cfg.Clicks}}})
+	res, err := c.client.DescribeConfigs(ctx,
+		&kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+			{ResourceType: kafka.ResourceTypeTopic, ResourceName: c.cfg.Clicks}}})
 	if err != nil {
 		return nil, err
 	}

@@ -17,11 +17,14 @@ func TestEnsureTopicsWithoutTheRightToCreate(t *testing.T) {
 	cfg := stream.DefaultConfig()
 	cfg.SASL, cfg.Username, cfg.Password = "scram-sha-512", "edge", "secret"
 	var acls []kfake.ACL
-	for _, operation := range []kmsg.ACLOperation{kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs, kmsg.ACLOperationWrite} {
-		acls = append(acls, kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: cfg.Clicks, Pattern: kmsg.ACLResourcePatternTypeLiteral,
+	for _, operation := range []kmsg.ACLOperation{kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs,
+		kmsg.ACLOperationWrite} {
+		acls = append(acls, kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: cfg.Clicks,
+			Pattern:   kmsg.ACLResourcePatternTypeLiteral,
 			Operation: operation, Allow: true})
 	}
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(1, cfg.Clicks),
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.EnableACLs(),
+		kfake.SeedTopics(1, cfg.Clicks),
 		kfake.Superuser("PLAIN", "operator", "secret"), kfake.User("SCRAM-SHA-512", "edge", "secret", acls...))
 	testkit.Must(t, err)
 	defer cluster.Close()

@@ -8,7 +8,8 @@ import (
 	"linkstream/schema/testkit/port"
 )
 
-// FreeAddress returns a loopback address, host:port, for a program that the test starts, and stops if it likes: see port.Claim.
+// FreeAddress returns a loopback address, host:port, for a program that the test starts, and stops if it likes: see
+// port.Claim.
 func FreeAddress(tb testing.TB) string {
 	tb.Helper()
 	claimed, err := port.Claim()

@@ -34,7 +34,8 @@ func NewAuthority(tb testing.TB) *Authority {
 	Must(tb, err)
 	cert, err := x509.ParseCertificate(der)
 	Must(tb, err)
-	a := &Authority{Roots: x509.NewCertPool(), PEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), cert: cert, key: key}
+	a := &Authority{Roots: x509.NewCertPool(), PEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		cert: cert, key: key}
 	a.Roots.AddCert(cert)
 	return a
 }
@@ -57,8 +58,8 @@ func (a *Authority) Sign(tb testing.TB, valid time.Duration, names ...string) (c
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
-// Files signs a certificate for names and writes it and its key to files in dir, whose paths it returns. Files of an earlier call
-// with the same first name are replaced.
+// Files signs a certificate for names and writes it and its key to files in dir, whose paths it returns. Files of an
+// earlier call with the same first name are replaced.
 func (a *Authority) Files(tb testing.TB, dir string, names ...string) (cert, key string) {
 	tb.Helper()
 	certPEM, keyPEM := a.Sign(tb, time.Hour, names...)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits for what must happen, but has no promised duration: far longer than anything takes, also where
-// twenty programs share a CPU. Only tests that fail wait as long.
+// Patience is how long a test waits for what must happen, but has no promised duration: far longer than anything takes,
+// also where twenty programs share a CPU. Only tests that fail wait as long.
 const Patience = 2 * time.Minute
 
 // Pauses between two looks at a state grow from minPause to maxPause: short waits end at once, long ones take little

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// TestFraming sends requests to a server whose ends, or whose version of HTTP, other servers read otherwise: a proxy may then
-// take a part of one request for the next one. Each must be the last one of its connection. GET of the path answers status.
+// TestFraming sends requests to a server whose ends, or whose version of HTTP, other servers read otherwise: a proxy
+// may then take a part of one request for the next one. Each must be the last one of its connection. GET of the path
+// answers status.
 func TestFraming(t *testing.T, addr, path string, status int) {
 	get := func(version string, lines ...string) string {
 		return "GET " + path + " " + version + "\r\nHost: a.example\r\n" + strings.Join(append(lines, "\r\n"), "\r\n")
@@ -27,7 +28,8 @@ func TestFraming(t *testing.T, addr, path string, status int) {
 		// RFC 9112, section 6.1: the connection must be closed after the answer.
 		{"a length and chunks", get("HTTP/1.1", length, chunked) + "0\r\n\r\n", status},
 		{"chunks and a length", get("HTTP/1.1", chunked, length) + "0\r\n\r\n", status},
-		{"chunks and a length in other letters", get("HTTP/1.1", "transfer-encoding: Chunked", "CONTENT-LENGTH:0") + "0\r\n\r\n", status},
+		{"chunks and a length in other letters", get("HTTP/1.1", "transfer-encoding: Chunked", "CONTENT-LENGTH:0") +
+			"0\r\n\r\n", status},
 		{"the coding identity", get("HTTP/1.1", identity), http.StatusNotImplemented},
 		{"the coding identity and a length", get("HTTP/1.1", length, identity) + "01234", http.StatusNotImplemented},
 		{"the coding identity in other letters", get("HTTP/1.1", "tRANSFER-eNCODING:\tIDENTITY"), http.StatusNotImplemented},
@@ -39,7 +41,8 @@ func TestFraming(t *testing.T, addr, path string, status int) {
 		{"close in a second line", get("HTTP/1.1", "Connection: TE", "Connection:close"), status},
 		// RFC 9110, section 7.2: a host has no user information.
 		{"a user in Host", "GET " + path + " HTTP/1.1\r\nHost: user@a.example\r\n\r\n", http.StatusBadRequest},
-		{"a user in the target", "GET http://user:secret@a.example" + path + " HTTP/1.1\r\nHost: a.example\r\n\r\n", http.StatusBadRequest},
+		{"a user in the target", "GET http://user:secret@a.example" + path + " HTTP/1.1\r\nHost: a.example\r\n\r\n",
+			http.StatusBadRequest},
 		{"HTTP/0.9", get("HTTP/0.9"), http.StatusHTTPVersionNotSupported},
 		{"HTTP/1.2", get("HTTP/1.2"), http.StatusHTTPVersionNotSupported},
 		{"HTTP/2.0 that stays", get("HTTP/2.0", "Connection: keep-alive"), http.StatusHTTPVersionNotSupported},
@@ -53,7 +56,8 @@ func TestFraming(t *testing.T, addr, path string, status int) {
 		})
 	}
 	t.Run("what is in no doubt is answered as ever", func(t *testing.T) {
-		for _, request := range []string{get("HTTP/1.1"), get("HTTP/1.1", chunked) + "0\r\n\r\n", get("HTTP/1.1", "TE: trailers"),
+		for _, request := range []string{get("HTTP/1.1"), get("HTTP/1.1", chunked) + "0\r\n\r\n",
+			get("HTTP/1.1", "TE: trailers"),
 			get("HTTP/1.1", "Content-Length: 0"), get("HTTP/1.1", "X: y", " Transfer-Encoding: identity"),
 			"GET http://a.example" + path + "?a@b HTTP/1.1\r\nHost: a.example\r\n\r\n"} {
 			answers := askRaw(t, addr, request+get("HTTP/1.1", "Connection: close"))

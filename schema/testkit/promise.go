@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// enoughTries is how many tries have to be late before a promise is broken: a fault delays all of them. fewTries are enough once
-	// triesOver has passed.
+	// enoughTries is how many tries have to be late before a promise is broken: a fault delays all of them. fewTries are
+	// enough once triesOver has passed.
 	enoughTries = 10
 	fewTries    = 3
 	triesOver   = 2 * Patience
@@ -16,8 +16,8 @@ const (
 	probePause = 10 * time.Millisecond
 )
 
-// Takes requires that call returns within promised in at least one of ten tries. Tries that are late while other programs have the CPUs
-// do not count, and are repeated: load alone does not break a promise.
+// Takes requires that call returns within promised in at least one of ten tries. Tries that are late while other
+// programs have the CPUs do not count, and are repeated: load alone does not break a promise.
 func Takes(tb testing.TB, promised time.Duration, call func(try int)) {
 	tb.Helper()
 	keeps(tb, promised, func(try int) (took time.Duration, busy bool) {
@@ -25,8 +25,9 @@ func Takes(tb testing.TB, promised time.Duration, call func(try int)) {
 	})
 }
 
-// Follows requires that a change takes effect within promised in at least one of ten tries, which count as those of Takes. change makes
-// the change anew, and returns a check that succeeds once the change has taken effect. In each try it has to, within Patience.
+// Follows requires that a change takes effect within promised in at least one of ten tries, which count as those of
+// Takes. change makes the change anew, and returns a check that succeeds once the change has taken effect. In each try
+// it has to, within Patience.
 func Follows(tb testing.TB, promised time.Duration, change func(try int) (effect func() error)) {
 	tb.Helper()
 	keeps(tb, promised, func(try int) (took time.Duration, busy bool) {
@@ -54,14 +55,15 @@ func keeps(tb testing.TB, promised time.Duration, attempt func(try int) (took ti
 			tb.Errorf("it takes at least %v in %d tries, want at most %v", fastest, try+1, promised)
 			return
 		case over:
-			tb.Logf("the machine is too busy to judge a promise of %v: it takes at least %v in %d tries", promised, fastest, try+1)
+			tb.Logf("the machine is too busy to judge a promise of %v: it takes at least %v in %d tries", promised,
+				fastest, try+1)
 			return
 		}
 	}
 }
 
-// watch returns how long f takes, and whether the machine is busy meanwhile: this process gets a CPU later than probePause after it
-// asks for one, on average. The programs that f waits for get theirs as late, one after the other.
+// watch returns how long f takes, and whether the machine is busy meanwhile: this process gets a CPU later than
+// probePause after it asks for one, on average. The programs that f waits for get theirs as late, one after the other.
 func watch(f func()) (took time.Duration, busy bool) {
 	var ended atomic.Bool
 	late := make(chan bool)

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// Turns of SameTime. The fastest of many is what a call takes by itself: whatever else the machine does only adds to a turn.
+// Turns of SameTime. The fastest of many is what a call takes by itself: whatever else the machine does only adds to a
+// turn.
 const (
 	fewestTurns = 5
 	mostTurns   = 200
 )
 
-// SameTime requires that neither a nor b takes more than three times as long as the other. They are called in turns, and the
-// fastest of each are compared, so that a busy machine delays the answer instead of falsifying it.
+// SameTime requires that neither a nor b takes more than three times as long as the other. They are called in turns,
+// and the fastest of each are compared, so that a busy machine delays the answer instead of falsifying it.
 func SameTime(tb testing.TB, a, b func()) {
 	tb.Helper()
 	fastestA, fastestB := time.Duration(1<<63-1), time.Duration(1<<63-1)

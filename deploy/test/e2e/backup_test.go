@@ -1,3 +1,5 @@
+//go:build !engines
+
 package e2e_test
 
 import (
@@ -75,7 +77,8 @@ func (b *backedUpSystem) killed(t *testing.T, pattern string, args ...string) {
 	command.Kill()
 }
 
-// wantTotals requires that each link has as many clicks as were answered at least, and as were answered or cut off at most.
+// wantTotals requires that each link has as many clicks as were answered at least, and as were answered or cut off at
+// most.
 func (b *backedUpSystem) wantTotals(t *testing.T, least, most []target) {
 	t.Helper()
 	for i, link := range least {
@@ -107,13 +110,13 @@ func (b *backedUpSystem) wantVerified(t *testing.T) {
 	}
 }
 
-// TestBackup makes backups under load, kills some of them, and the service, and restores them, which is killed as well. What was
-// answered before a backup is in it once.
+// TestBackup makes backups under load, kills some of them, and the service, and restores them, which is killed as
+// well. What was answered before a backup is in it once.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	b := &backedUpSystem{system: startSystem(t), random: rand.New(rand.NewPCG(seed, 0)), dir: t.TempDir()}
+	b := &backedUpSystem{system: startStandalone(t), random: rand.New(rand.NewPCG(seed, 0)), dir: t.TempDir()}
 	for i := range 3 {
 		hash := b.owner().Link(t, object{"long_url": fmt.Sprintf("https://example.com/%d", i)})["hash"].(string)
 		b.targets = append(b.targets, target{hash: hash})
@@ -169,7 +172,7 @@ func TestBackup(t *testing.T) {
 // TestBackupOfAnAccount restores visitors, a shared report and a webhook with deliveries that wait.
 func TestBackupOfAnAccount(t *testing.T) {
 	t.Parallel()
-	b := &backedUpSystem{system: startSystem(t, "LINKSTREAM_EDGE_TRUSTED_PROXIES=127.0.0.0/8", "LINKSTREAM_API_WEBHOOK_ALLOW=127.0.0.0/8")}
+	b := &backedUpSystem{system: startStandalone(t, "LINKSTREAM_EDGE_TRUSTED_PROXIES=127.0.0.0/8", "LINKSTREAM_API_WEBHOOK_ALLOW=127.0.0.0/8")}
 	owner, dir, day := b.owner(), filepath.Join(t.TempDir(), "backup"), time.Now().UTC().Format(time.DateOnly)
 	var restored atomic.Bool
 	r := listenForWebhook(t, func(w http.ResponseWriter, _ *http.Request, _ int, _ bool) {

@@ -1,3 +1,5 @@
+//go:build engines
+
 package e2e_test
 
 import (
@@ -7,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +21,6 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -26,8 +29,8 @@ import (
 // The tests use pages as people do: they find controls by role and accessible name, as a screen reader does, and click
 // where the controls are on the screen.
 
-// controls are the roles of the elements that a reader can use. The last two are Chromium's roles of a summary, whose details may
-// have a name.
+// controls are the roles of the elements that a reader can use. The last two are Chromium's roles of a summary, whose
+// details may have a name.
 var controls = []string{"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "DisclosureTriangle", "DisclosureTriangleGrouped"}
 
 // serve returns the base URL of a server with a single page.
@@ -92,18 +95,7 @@ func tryEvaluate[T any](b *tab, expression string) (T, error) {
 // text returns the visible text of the page, with runs of white space replaced by one space.
 func (b *tab) text() string {
 	b.t.Helper()
-	return b.textOf("document.body.innerText")
-}
-
-// textSoon is text a quarter of a second later. It paces waits of many seconds.
-func (b *tab) textSoon() string {
-	b.t.Helper()
-	return b.textOf("new Promise((resolve) => setTimeout(() => resolve(document.body.innerText), 250))")
-}
-
-func (b *tab) textOf(expression string) string {
-	b.t.Helper()
-	text, err := tryEvaluate[string](b, expression)
+	text, err := tryEvaluate[string](b, "document.body.innerText")
 	if err != nil {
 		b.t.Logf("page without text: %v", err)
 	}
@@ -293,12 +285,6 @@ func (b *tab) back() {
 	})
 }
 
-// cookies returns the cookies of the dashboard, including those that scripts cannot read.
-func (b *tab) cookies() []*network.Cookie {
-	b.t.Helper()
-	return call1(b, network.GetCookies, network.GetCookiesParams{URLs: []string{b.base}}).Cookies
-}
-
 // navigate makes the tab go to a URL and returns at once.
 func navigate(ctx context.Context, t *chromedp.Target, url string) error {
 	answer, err := cdp.Call(ctx, t, page.Navigate, page.NavigateParams{URL: url})
@@ -308,5 +294,11 @@ func navigate(ctx context.Context, t *chromedp.Target, url string) error {
 	return err
 }
 
-// reload loads the page again.
-func reload() chromedp.Action[chromedp.Void] { return chromedp.Reload() }
+// chooseFile chooses a file with this content in the page's field for files.
+func (b *tab) chooseFile(name, content string) {
+	b.t.Helper()
+	path := filepath.Join(b.t.TempDir(), name)
+	b.must(os.WriteFile(path, []byte(content), 0o600))
+	field := call1(b, runtime.Evaluate, runtime.EvaluateParams{Expression: `document.querySelector("input[type=file]")`})
+	call1(b, dom.SetFileInputFiles, dom.SetFileInputFilesParams{Files: []string{path}, ObjectID: field.Result.ObjectID})
+}

@@ -1,3 +1,5 @@
+//go:build engines
+
 package e2e_test
 
 import (

@@ -20,11 +20,6 @@ var (
 	number = resttest.Number
 )
 
-// contract returns the system for the suite of the contract.
-func (s *system) contract() resttest.System {
-	return resttest.System{API: s.api, Short: s.edge, Admin: s.admin}
-}
-
 func (s *system) owner() caller { return caller{API: s.api, Token: s.token} }
 
 // another returns a caller with a new account, and the account's email address.

@@ -1,3 +1,5 @@
+//go:build engines && nightly
+
 package e2e_test
 
 import (
@@ -14,12 +16,12 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// setClock sets the wall clock of a running program, and of no other, to so long after the machine's. Its monotonic clock goes on, as
-// when an operator or a time server sets a machine's clock.
+// setClock sets the wall clock of a running program, and of no other, to so long after the machine's. Its monotonic
+// clock goes on, as when an operator or a time server sets a machine's clock.
 //
-// Nothing in the program is made for it. A Go program asks the kernel's function clock_gettime for the time, whose address
-// is in a variable of Go's runtime. setClock writes a function into the program's memory that calls the kernel's and adds to
-// CLOCK_REALTIME, over one that only debuggers call, and then its address into the variable.
+// Nothing in the program is made for it. A Go program asks the kernel's function clock_gettime for the time, whose
+// address is in a variable of Go's runtime. setClock writes a function into the program's memory that calls the
+// kernel's and adds to CLOCK_REALTIME, over one that only debuggers call, and then its address into the variable.
 func (p *program) setClock(t *testing.T, ahead time.Duration) {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
@@ -56,8 +58,8 @@ func (p *program) setClock(t *testing.T, ahead time.Duration) {
 	p.awaitClock(t, ahead)
 }
 
-// addToRealTime returns a function for the address code that calls the kernel's clock_gettime(clock, *timespec) and adds the
-// number at data to the seconds if the clock is CLOCK_REALTIME, which is 0.
+// addToRealTime returns a function for the address code that calls the kernel's clock_gettime(clock, *timespec) and
+// adds the number at data to the seconds if the clock is CLOCK_REALTIME, which is 0.
 func addToRealTime(kernels, code, data uint64) []byte {
 	b := []byte{0x57, 0x56, // push rdi; push rsi
 		0x48, 0x83, 0xec, 0x08, // sub rsp, 8

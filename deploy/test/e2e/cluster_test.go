@@ -1,3 +1,5 @@
+//go:build engines
+
 package e2e_test
 
 import (
@@ -5,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema/testkit"
@@ -26,6 +29,23 @@ func startCluster(t *testing.T, settings ...string) *cluster {
 		append([]string{defaultLookups}, settings...)...)
 	c.start(t)
 	return c
+}
+
+// TestWebhooksOfClicks kills all services, the broker and Postgres, with two processes of the api: both are members
+// of the group that reads for webhooks.
+func TestWebhooksOfClicks(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, webhooksAllowed, sessionSetting)
+	c.startAnother(t, "api")
+	testWebhooksOfClicks(t, c.system, func(t *testing.T) {
+		c.killEach(t)
+		for _, engine := range []*testengines.Engine{c.kafka, c.postgres} {
+			testkit.Must(t, engine.Kill())
+			<-time.After(2 * time.Second)
+			testkit.Must(t, engine.Start(t.Context()))
+			c.awaitReady(t)
+		}
+	})
 }
 
 // restartWithoutEngines starts the services while all engines are down.

@@ -1,3 +1,5 @@
+//go:build engines
+
 package e2e_test
 
 import (
@@ -43,8 +45,8 @@ var filledPages = []struct{ name, path, press string }{
 	{"missing page", "/dashboard/nothing", ""},
 }
 
-// widths are those of a laptop and a small phone, at which axe-core checks pages. layoutWidths are all others at which pages are
-// measured: the layout changes between them.
+// widths are those of a laptop and a small phone, at which axe-core checks pages. layoutWidths are all others at
+// which pages are measured: the layout changes between them.
 var (
 	widths       = []int64{1440, 320}
 	layoutWidths = []int64{1920, 870, 768, 650, 375}
@@ -207,7 +209,7 @@ func (b *tab) fits() {
 // TestDashboardForeignTexts has a title that runs from right to left, and the text spacing that WCAG 1.4.12 asks for.
 func TestDashboardForeignTexts(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	s := startStandalone(t)
 	s.owner().Shorten(t, object{"long_url": "https://example.org/", "custom_alias": "arabic", "title": "عنوان قصير"}).Want(t, http.StatusCreated)
 	b := s.tab(t).signIn(s)
 	for path, texts := range map[string]string{"/dashboard/links": ".title", "/dashboard/links/0/arabic": "h1"} {
@@ -324,8 +326,8 @@ const focused = `(() => {
 	return visible || document.activeElement === document.body ? "" : document.activeElement.outerHTML.slice(0, 200);
 })()`
 
-// reachableByKeyboard presses Tab until it has gone through the page. It requires that each element that can be used gets
-// the focus, and that the focus is visible. Elements that scripts replace meanwhile do not count.
+// reachableByKeyboard presses Tab until it has gone through the page. It requires that each element that can be used
+// gets the focus, and that the focus is visible. Elements that scripts replace meanwhile do not count.
 func (b *tab) reachableByKeyboard() {
 	b.t.Helper()
 	n := evaluate[int](b, "(window.unreached = new Set("+focusable+")).size")

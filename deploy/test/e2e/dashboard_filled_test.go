@@ -1,3 +1,5 @@
+//go:build engines
+
 package e2e_test
 
 import (
@@ -91,9 +93,8 @@ func filledSystem(t *testing.T) *system {
 	if len(filled.files) == 0 {
 		t.Fatal("another test could not write the data")
 	}
-	s := newSystem(t)
+	s := newStandalone(t, "LINKSTREAM_EDGE_URL=https://sho.example")
 	s.email, s.password = filledEmail, filledPassword
-	s.programs[0].args = append(s.programs[0].args, "-edge.url", "https://sho.example")
 	testkit.Must(t, os.MkdirAll(s.data, 0o700))
 	for name, content := range filled.files {
 		testkit.Must(t, os.WriteFile(filepath.Join(s.data, name), content, 0o600))
@@ -206,7 +207,8 @@ func (f *filler) links(store *sqlite.Store) (links []filledLink) {
 	return links
 }
 
-// clicks adds the clicks on a link: more while it is new, fewer at weekends, most of them before the present hour, so that today has some.
+// clicks adds the clicks on a link: more while it is new, fewer at weekends, most of them before the present hour, so
+// that today has some.
 func (f *filler) clicks(link filledLink) {
 	busiest := min(14, float64(f.now.Hour())-4)
 	for day := link.CreatedAt.Truncate(24 * time.Hour); day.Before(f.now); day = day.AddDate(0, 0, 1) {

@@ -1,3 +1,5 @@
+//go:build engines && nightly
+
 package e2e_test
 
 import (
@@ -23,8 +25,8 @@ var picturesDir = flag.String("pictures", "", "`folder` for pictures of the dash
 // maxPicture is the largest size of a picture in bytes. The repository keeps every version of each.
 const maxPicture = 150_000
 
-// TestDashboardPictures takes the README's pictures of a filled system, and one of them if nobody asked for them: TestDashboardAccessibility
-// looks at the same pages.
+// TestDashboardPictures takes the README's pictures of a filled system, and one of them if nobody asked for them:
+// TestDashboardAccessibility looks at the same pages.
 func TestDashboardPictures(t *testing.T) {
 	t.Parallel()
 	dir := *picturesDir
@@ -125,5 +127,45 @@ func runs(pixels []byte, visit func(colour color.RGBA, from, to int)) {
 		}
 		visit(color.RGBA{first[0], first[1], first[2], first[3]}, from, to)
 		from = to
+	}
+}
+
+// TestDashboardEffort does common tasks, each with as many clicks as the best of other shorteners' dashboards take,
+// or fewer. Only the last click leads to another page.
+func TestDashboardEffort(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t).signIn(s)
+	for _, task := range []struct {
+		name, path string
+		most       int
+		fill       string // text of the tags
+		clicks     []string
+		shows      string
+	}{
+		{"sort by clicks", "/dashboard/links", 1, "", []string{"Clicks"}, "14 links"},
+		{"open a link's report of 30 days", "/dashboard/links", 1, "", []string{"Announcement of the first release"}, "clicks since the link was created"},
+		{"see today's clicks of a link", "/dashboard/links/0/launch", 1, "", []string{"Today"}, "Clicks per hour"},
+		{"filter by browser", "/dashboard/links/0/launch", 1, "", []string{"Firefox"}, "Browser: Firefox remove"},
+		{"tag all links of a page", "/dashboard/links", 2, "effort", []string{"Select all on this page", "Add tags"}, "14 links were tagged effort."},
+		{"delete a link", "/dashboard/links", 2, "", []string{"Actions for sho.example/survey", "Delete"}, "was deleted"},
+		{"undo it", "", 1, "", []string{"Undo"}, "is back, with its clicks"},
+	} {
+		b.run(task.name, func(t *testing.T) {
+			if len(task.clicks) > task.most {
+				t.Errorf("%d clicks, more than %d", len(task.clicks), task.most)
+			}
+			if task.path != "" {
+				b.page(task.path)
+			}
+			last := len(task.clicks) - 1
+			for _, name := range task.clicks[:last] {
+				b.press(name)
+			}
+			if task.fill != "" {
+				b.fill("Tags to add or remove", task.fill)
+			}
+			b.sees(task.clicks[last], task.shows)
+		})
 	}
 }

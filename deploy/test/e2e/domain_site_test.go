@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,27 +18,11 @@ import (
 func TestSites(t *testing.T) {
 	t.Parallel()
 	document := filepath.Join(t.TempDir(), "assetlinks.json")
-	testkit.Must(t, os.WriteFile(document, []byte(`[{"default": 1}]`), 0o600))
-	settings := []string{longCaches, "LINKSTREAM_EDGE_ROOT_URL=https://default.example/", "LINKSTREAM_EDGE_NOT_FOUND_URL=https://default.example/404",
-		"LINKSTREAM_EDGE_EXPIRED_URL=https://default.example/late", "LINKSTREAM_EDGE_ASSETLINKS=" + document}
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		dns := dnstest.Start(t)
-		s := newSystem(t, append(settings, "LINKSTREAM_API_RESOLVER="+dns.Addr())...)
-		s.programs[0].args = append(s.programs[0].args, "-edge.url", "http://"+shortHost)
-		s.start(t)
-		testSites(t, s, dns)
-	})
-	t.Run("engines", func(t *testing.T) {
-		t.Parallel()
-		dns := dnstest.Start(t)
-		s := newServices(t, sharedEngines(t), append(settings, "LINKSTREAM_API_RESOLVER="+dns.Addr(), "LINKSTREAM_EDGE_URL=http://"+shortHost)...)
-		s.start(t)
-		testSites(t, s, dns)
-	})
-}
-
-func testSites(t *testing.T, s *system, dns *dnstest.Server) {
+	writeFile(t, document, `[{"default": 1}]`)
+	dns := dnstest.Start(t)
+	s := startSystem(t, longCaches, "LINKSTREAM_EDGE_ROOT_URL=https://default.example/",
+		"LINKSTREAM_EDGE_NOT_FOUND_URL=https://default.example/404", "LINKSTREAM_EDGE_EXPIRED_URL=https://default.example/late",
+		"LINKSTREAM_EDGE_ASSETLINKS="+document, "LINKSTREAM_API_RESOLVER="+dns.Addr(), "LINKSTREAM_EDGE_URL=http://"+shortHost)
 	const host = "example.org"
 	owner, pages := s.owner(), s.signIn(t)
 	dns.Add(t, shortHost+". A 192.0.2.1", shortHost+". AAAA 2001:db8::1", host+". A 192.0.2.1")

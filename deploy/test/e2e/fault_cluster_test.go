@@ -1,9 +1,12 @@
+//go:build engines
+
 package e2e_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -18,8 +21,8 @@ import (
 
 const (
 	faultLinks = 5
-	// faultPause is longer than visitPause: faults last long, and what a click costs all programs and engines is most of what the
-	// tests cost.
+	// faultPause is longer than visitPause: faults last long, and what a click costs all programs and engines is most
+	// of what the tests cost.
 	faultPause = 25 * time.Millisecond
 )
 
@@ -139,15 +142,16 @@ func (c *loadedCluster) pause(most time.Duration) {
 // allow says that a fault may cause losses that these metrics count.
 func (c *loadedCluster) allow(metrics ...string) { c.allowed = append(c.allowed, metrics...) }
 
-// crash kills a program that is ready. It must not have lost clicks before, except those that it may lose: its counters die
-// with it.
+// crash kills a program that is ready. It must not have lost clicks before, except those that it may lose: its
+// counters die with it.
 func (c *loadedCluster) crash(t *testing.T, p *program) {
 	t.Helper()
 	c.lost += c.losses(t, p)
 	p.kill(t)
 }
 
-// losses checks that all losses that a program has counted since its start are allowed, and returns how many clicks it has dropped.
+// losses checks that all losses that a program has counted since its start are allowed, and returns how many clicks
+// it has dropped.
 func (c *loadedCluster) losses(t *testing.T, p *program) (dropped float64) {
 	t.Helper()
 	for _, name := range p.having(losses) {
@@ -206,8 +210,8 @@ func (c *loadedCluster) checkList(t *testing.T) {
 	}
 }
 
-// countLost returns how many clicks edges have counted as dropped and, where clicks may be missing, how many verify misses: a worker that
-// is told to stop while it inserts does not count those before its batch.
+// countLost returns how many clicks edges have counted as dropped and, where clicks may be missing, how many verify
+// misses: a worker that is told to stop while it inserts does not count those before its batch.
 func (c *loadedCluster) countLost(t *testing.T) int64 {
 	t.Helper()
 	lost := c.lost
@@ -248,4 +252,54 @@ func (c *loadedCluster) checkSum(t *testing.T) {
 		t.Errorf("%d clicks are counted and %d lost, only %d were answered and %d interrupted", total, lost, answered, cut)
 	}
 	t.Logf("answered %d, interrupted %d, counted %d, lost %d", answered, cut, total, lost)
+}
+
+// fault is a way in which engines or programs fail under load.
+type fault struct {
+	name  string
+	cause func()
+}
+
+// causeEach causes one fault after the other, each with new visitors, and compares what is counted after each.
+func (c *loadedCluster) causeEach(t *testing.T, faults ...fault) {
+	t.Helper()
+	for _, f := range faults {
+		c.startVisitors()
+		c.cause(t, f)
+		c.settle(t)
+		if t.Failed() {
+			t.Fatalf("after: %s", f.name)
+		}
+	}
+}
+
+func (c *loadedCluster) cause(t *testing.T, f fault) {
+	t.Helper()
+	begin := time.Now()
+	t.Logf("%s …", f.name) // shown when the test fails in it
+	f.cause()
+	t.Logf("%s: %v", f.name, time.Since(begin).Round(time.Millisecond))
+}
+
+// losses are the metrics of each service that count lost or discarded clicks, or doubts about the log.
+var losses = map[string][]string{
+	"edge": {counterDropped, "linkstream_edge_clicks_refused_total", "linkstream_edge_spool_damaged_total"},
+	"ingest": {counterMissing, "linkstream_ingest_records_dead_total", "linkstream_ingest_records_deleted_total",
+		counterEpochs},
+}
+
+// backlogs are the metrics of clicks that a service has yet to deliver.
+var backlogs = map[string][]string{"edge": {gaugePending}, "ingest": {gaugeLag}}
+
+// ofTopics are the metrics that standalone does not have: it counts from the spool.
+var ofTopics = []string{gaugeLag, counterEpochs, "linkstream_ingest_records_dead_total", "linkstream_ingest_records_deleted_total"}
+
+// having returns the metrics that a program has, of some that are listed by service. Standalone has those of all
+// services.
+func (p *program) having(byService map[string][]string) []string {
+	if p.name == "standalone" {
+		all := slices.Concat(slices.Collect(maps.Values(byService))...)
+		return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(ofTopics, name) })
+	}
+	return byService[p.name]
 }

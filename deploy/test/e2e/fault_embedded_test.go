@@ -1,3 +1,5 @@
+//go:build engines && nightly
+
 package e2e_test
 
 import (
@@ -12,7 +14,7 @@ import (
 
 // testEmbeddedFaults is testProgramFaults for a system on embedded engines, whose disk is also that of its engines.
 func testEmbeddedFaults(t *testing.T) {
-	c := startLoaded(t, &cluster{system: startSystem(t, segmentSetting)})
+	c := startLoaded(t, &cluster{system: startStandalone(t, segmentSetting)})
 	standalone := c.programs[0]
 	c.causeEach(t,
 		fault{"disk full", func() {

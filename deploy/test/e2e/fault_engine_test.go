@@ -1,3 +1,5 @@
+//go:build engines
+
 package e2e_test
 
 import (
@@ -21,8 +23,10 @@ const (
 	errorWithin   = 5 * time.Second // for an answer that says that an engine is down
 )
 
-// testEngineFaults takes each engine down. At last all of them are down when the services start.
-func testEngineFaults(t *testing.T) {
+// TestEngineFaults takes each engine down under load. At the end all of them are down when the services start.
+// TestKill kills the programs. All other faults are those of TestFaults.
+func TestEngineFaults(t *testing.T) {
+	t.Parallel()
 	c := startLoadedCluster(t, segmentSetting)
 	c.causeEach(t,
 		fault{"broker stopped", func() { c.stopBroker(t) }},
@@ -62,25 +66,6 @@ func (c *loadedCluster) stopBroker(t *testing.T) {
 	t.Logf("%v clicks are in the spool when the broker starts again", pending)
 	testkit.Must(t, c.kafka.Start(t.Context()))
 	edge.awaitMetric(t, gaugePending, func(now float64) bool { return now < pending/10 })
-}
-
-// fillBrokerDisk fills the broker's disk, so that it ends itself, and starts it again with room.
-func (c *loadedCluster) fillBrokerDisk(t *testing.T) {
-	testkit.Must(t, c.kafka.LimitFiles(1))
-	c.awaitRise(t, "edge", counterShipping, 1)
-	c.awaitRise(t, "edge", gaugePending, 100)
-	testkit.Must(t, c.kafka.Kill())
-	testkit.Must(t, c.kafka.Start(t.Context()))
-}
-
-// fillClickHouseDisk fills ClickHouse's disk, and starts ClickHouse again with room. Without a restart, some versions keep parts whose
-// marks they could not write: see deploy/manual/backup.md.
-func (c *loadedCluster) fillClickHouseDisk(t *testing.T) {
-	c.pause(time.Second)
-	testkit.Must(t, c.clickhouse.LimitFiles(1))
-	c.awaitRise(t, "ingest", counterFailures, 1)
-	testkit.Must(t, c.clickhouse.Kill()) // whatever is left of it
-	testkit.Must(t, c.clickhouse.Start(t.Context()))
 }
 
 func (c *loadedCluster) stopClickHouse(t *testing.T) {
@@ -163,5 +148,20 @@ func wantRetryAfter(t *testing.T, a answer) {
 	t.Helper()
 	if _, err := strconv.Atoi(a.Header.Get("Retry-After")); err != nil {
 		t.Errorf("Retry-After: %v: %v", err, a)
+	}
+}
+
+// killEdge kills the edge several times. Without a broker, the clicks wait in the segments of several killed processes.
+func (c *loadedCluster) killEdge(t *testing.T) {
+	edge := c.program("edge")
+	for range 3 {
+		c.pause(time.Second)
+		c.crash(t, edge)
+		for c.random.IntN(2) == 0 { // also kill it before it is ready
+			edge.launch(t)
+			c.pause(200 * time.Millisecond)
+			edge.kill(t)
+		}
+		edge.start(t)
 	}
 }

@@ -1,3 +1,5 @@
+//go:build engines && nightly
+
 package e2e_test
 
 import (
@@ -13,8 +15,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// replaceRunning replaces the topic of clicks under load. What was in the old log and not counted is lost, and the worker
-// counts it from the gaps in the lanes.
+// replaceRunning replaces the topic of clicks under load. What was in the old log and not counted is lost, and the
+// worker counts it from the gaps in the lanes.
 func (c *loadedCluster) replaceRunning(t *testing.T) {
 	c.allow(counterEpochs, counterMissing)
 	for range 2 {
@@ -66,8 +68,8 @@ func (c *loadedCluster) replaceTopic(t *testing.T) {
 	})
 }
 
-// awaitNoTopic returns when brokers have none of the deleted topic's partitions any more. The answer to the deletion does not say so:
-// they acknowledge clicks, and lose them, until they have heard of it.
+// awaitNoTopic returns when brokers have none of the deleted topic's partitions any more. The answer to the deletion
+// does not say so: they acknowledge clicks, and lose them, until they have heard of it.
 func (c *loadedCluster) awaitNoTopic(t *testing.T) {
 	t.Helper()
 	testkit.Succeeds(t, func() error {
@@ -84,8 +86,8 @@ func (c *loadedCluster) awaitNoTopic(t *testing.T) {
 	})
 }
 
-// awaitCounted returns when everything that is in the topic is counted. Nothing is produced meanwhile. The offsets of the
-// consumer group do not say so: after the click store was set back, they are those from before.
+// awaitCounted returns when everything that is in the topic is counted. Nothing is produced meanwhile. The offsets of
+// the consumer group do not say so: after the click store was set back, they are those from before.
 func (c *loadedCluster) awaitCounted(t *testing.T) {
 	t.Helper()
 	testkit.SucceedsWithin(t, 2*testkit.Patience, func() error {

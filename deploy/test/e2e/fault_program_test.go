@@ -1,3 +1,5 @@
+//go:build engines && nightly
+
 package e2e_test
 
 import (
@@ -12,15 +14,6 @@ import (
 	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema/testkit"
 )
-
-// partitions is the number of partitions of the topic of clicks.
-const partitions = 4
-
-// segmentSetting makes the spool and so its files small: lanes often need a new one.
-const segmentSetting = "LINKSTREAM_SPOOL_MAX_BYTES=8388608"
-
-// sessionSetting lets a consumer group remove a dead member as soon as brokers allow.
-const sessionSetting = "LINKSTREAM_KAFKA_SESSION_TIMEOUT=6s"
 
 // programSettings also keep an insert running at almost any time.
 var programSettings = []string{segmentSetting, sessionSetting, "LINKSTREAM_INGEST_MAX_WAIT=5ms"}
@@ -44,22 +37,8 @@ func testProgramFaults(t *testing.T) {
 	)
 }
 
-// killEdge kills the edge several times. Without a broker, the clicks wait in the segments of several killed processes.
-func (c *loadedCluster) killEdge(t *testing.T) {
-	edge := c.program("edge")
-	for range 3 {
-		c.pause(time.Second)
-		c.crash(t, edge)
-		for c.random.IntN(2) == 0 { // also kill it before it is ready
-			edge.launch(t)
-			c.pause(200 * time.Millisecond)
-			edge.kill(t)
-		}
-		edge.start(t)
-	}
-}
-
-// loseEdge kills another edge, which cannot reach the broker, for good. The command drain sends the clicks in its spool.
+// loseEdge kills another edge, which cannot reach the broker, for good. The command drain sends the clicks in its
+// spool.
 func (c *loadedCluster) loseEdge(t *testing.T) {
 	t.Helper()
 	const visits = 50
@@ -140,31 +119,8 @@ func (c *loadedCluster) takeOver(t *testing.T) {
 	awaitPartitions(t, b, partitions/2)
 }
 
-func TestIngestWorkersStandBy(t *testing.T) {
-	t.Parallel()
-	s := newServices(t, sharedEngines(t), "LINKSTREAM_KAFKA_PARTITIONS=1")
-	second := s.add(t, "ingest", "http://"+testkit.FreeAddress(t))
-	s.start(t) // requires that both are ready
-	first := s.program("ingest")
-	testkit.Succeeds(t, func() error {
-		if a, b := first.metric(t, gaugePartitions), second.metric(t, gaugePartitions); a+b != 1 {
-			return fmt.Errorf("two workers have %v and %v partitions", a, b)
-		}
-		return nil
-	})
-	idle, busy := first, second
-	if first.metric(t, gaugePartitions) == 1 {
-		idle, busy = second, first
-	}
-	idle.awaitReady(t)
-	busy.stop(t)
-	awaitPartitions(t, idle, 1)
-	s.owner().Alias(t, "known", "https://example.com/")
-	s.click(t, "known")
-	s.owner().WaitTotal(t, "known", 1)
-}
-
-func awaitPartitions(t *testing.T, worker *program, want float64) {
+// limitFiles makes writes of the running program fail as on a full disk: those beyond so many bytes of a file.
+func (p *program) limitFiles(t *testing.T, bytes uint64) {
 	t.Helper()
-	worker.awaitMetric(t, gaugePartitions, func(n float64) bool { return n == want })
+	testkit.Must(t, testengines.LimitFiles(p.process.Cmd.Process.Pid, bytes))
 }

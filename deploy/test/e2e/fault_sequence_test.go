@@ -1,3 +1,5 @@
+//go:build engines && nightly
+
 package e2e_test
 
 import (
@@ -70,4 +72,23 @@ func testFaultSequence(t *testing.T) {
 		c.cause(t, f)
 	}
 	c.settle(t)
+}
+
+// fillBrokerDisk fills the broker's disk, so that it ends itself, and starts it again with room.
+func (c *loadedCluster) fillBrokerDisk(t *testing.T) {
+	testkit.Must(t, c.kafka.LimitFiles(1))
+	c.awaitRise(t, "edge", counterShipping, 1)
+	c.awaitRise(t, "edge", gaugePending, 100)
+	testkit.Must(t, c.kafka.Kill())
+	testkit.Must(t, c.kafka.Start(t.Context()))
+}
+
+// fillClickHouseDisk fills ClickHouse's disk, and starts ClickHouse again with room. Without a restart, some versions
+// keep parts whose marks they could not write: see deploy/manual/backup.md.
+func (c *loadedCluster) fillClickHouseDisk(t *testing.T) {
+	c.pause(time.Second)
+	testkit.Must(t, c.clickhouse.LimitFiles(1))
+	c.awaitRise(t, "ingest", counterFailures, 1)
+	testkit.Must(t, c.clickhouse.Kill()) // whatever is left of it
+	testkit.Must(t, c.clickhouse.Start(t.Context()))
 }

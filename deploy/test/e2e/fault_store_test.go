@@ -1,3 +1,5 @@
+//go:build engines && nightly
+
 package e2e_test
 
 import (
@@ -10,11 +12,12 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// insertWithin is for how long ClickHouse accepts an insert after the worker has checked the position, and a little longer.
+// insertWithin is for how long ClickHouse accepts an insert after the worker has checked the position, and a little
+// longer.
 const insertWithin = 31 * time.Second
 
-// startRestore copies the clicks in ClickHouse and takes the table away a little later, while ingest runs. restore puts the copy
-// in its place. By then every insert has expired whose position was checked in the old table.
+// startRestore copies the clicks in ClickHouse and takes the table away a little later, while ingest runs. restore
+// puts the copy in its place. By then every insert has expired whose position was checked in the old table.
 func (c *loadedCluster) startRestore(t *testing.T) (restore func()) {
 	t.Helper()
 	c.copyClicks(t)
@@ -28,7 +31,8 @@ func (c *loadedCluster) startRestore(t *testing.T) (restore func()) {
 	}
 }
 
-// restoreStopped sets the clicks in ClickHouse back to an earlier moment, as deploy/manual/backup.md says: while ingest is stopped.
+// restoreStopped sets the clicks in ClickHouse back to an earlier moment, as deploy/manual/backup.md says: while
+// ingest is stopped.
 func (c *loadedCluster) restoreStopped(t *testing.T) {
 	t.Helper()
 	c.copyClicks(t)

@@ -1,3 +1,5 @@
+//go:build !engines
+
 package e2e_test
 
 import (
@@ -14,12 +16,12 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestIdleStandalone counts how often the threads of a standalone wake up while nobody uses it. Unlike CPU time, the number does
-// not depend on how busy the machine is. A timer of 20 ms in one place alone adds a hundred.
+// TestIdleStandalone counts how often the threads of a standalone wake up while nobody uses it. Unlike CPU time, the
+// number does not depend on how busy the machine is. A timer of 20 ms in one place alone adds a hundred.
 func TestIdleStandalone(t *testing.T) {
 	t.Parallel()
 	const most, during = 120, 5 * time.Second // per second
-	s := startSystem(t)
+	s := startStandalone(t)
 	s.owner().Alias(t, "visited", "https://example.com/")
 	s.click(t, "visited")
 	s.programs[0].awaitMetric(t, counterCounted, func(n float64) bool { return n == 1 })
@@ -34,7 +36,8 @@ func TestIdleStandalone(t *testing.T) {
 	}
 }
 
-// wakeUps returns how often the threads of a process have given up their CPU to wait. Threads that end meanwhile are left out.
+// wakeUps returns how often the threads of a process have given up their CPU to wait. Threads that end meanwhile are
+// left out.
 func wakeUps(t *testing.T, pid int) (sum int) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))

@@ -1,3 +1,5 @@
+//go:build !engines
+
 package e2e_test
 
 import (
@@ -18,7 +20,7 @@ import (
 // TestOtherUsersOfTheMachine plays another user of the machine that standalone runs on.
 func TestOtherUsersOfTheMachine(t *testing.T) {
 	t.Parallel()
-	s := newSystem(t)
+	s := newStandalone(t)
 	testkit.Must(t, os.Mkdir(s.data, 0o755))
 	testkit.Must(t, os.Chmod(s.data, 0o755)) // whatever the umask
 	s.start(t)

@@ -1,3 +1,5 @@
+//go:build engines && nightly
+
 package e2e_test
 
 import (
@@ -11,8 +13,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestLostBroker loses one of three brokers with its disk, lets another one with the same number take its place, and then loses a broker
-// that had everything from the beginning. Each click is counted once.
+// TestLostBroker loses one of three brokers with its disk, lets another one with the same number take its place, and
+// then loses a broker that had everything from the beginning. Each click is counted once.
 func TestLostBroker(t *testing.T) {
 	t.Parallel()
 	brokers := enginetest.Brokers(t)

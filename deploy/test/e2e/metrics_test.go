@@ -3,8 +3,6 @@ package e2e_test
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 
 	"linkstream/deploy/test/launch"
@@ -24,28 +22,6 @@ const (
 	counterMissing  = "linkstream_ingest_clicks_missing_total"
 	counterEpochs   = "linkstream_ingest_log_epochs_total"
 )
-
-// losses are the metrics of each service that count lost or discarded clicks, or doubts about the log.
-var losses = map[string][]string{
-	"edge": {counterDropped, "linkstream_edge_clicks_refused_total", "linkstream_edge_spool_damaged_total"},
-	"ingest": {counterMissing, "linkstream_ingest_records_dead_total", "linkstream_ingest_records_deleted_total",
-		counterEpochs},
-}
-
-// backlogs are the metrics of clicks that a service has yet to deliver.
-var backlogs = map[string][]string{"edge": {gaugePending}, "ingest": {gaugeLag}}
-
-// ofTopics are the metrics that standalone does not have: it counts from the spool.
-var ofTopics = []string{gaugeLag, counterEpochs, "linkstream_ingest_records_dead_total", "linkstream_ingest_records_deleted_total"}
-
-// having returns the metrics that a program has, of some that are listed by service. Standalone has those of all services.
-func (p *program) having(byService map[string][]string) []string {
-	if p.name == "standalone" {
-		all := slices.Concat(slices.Collect(maps.Values(byService))...)
-		return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(ofTopics, name) })
-	}
-	return byService[p.name]
-}
 
 // metric returns the value of a metric, which the service must have.
 func (p *program) metric(t *testing.T, name string) float64 {
@@ -69,8 +45,8 @@ func (p *program) awaitMetric(t *testing.T, name string, ok func(float64) bool) 
 	})
 }
 
-// awaitRise waits until the sum of a metric of all programs of a service is greater than it is now, at least by this much. None of
-// them may end meanwhile. They may still be starting.
+// awaitRise waits until the sum of a metric of all programs of a service is greater than it is now, at least by this
+// much. None of them may end meanwhile. They may still be starting.
 func (s *system) awaitRise(t *testing.T, service, name string, by float64) {
 	t.Helper()
 	sum := func() (sum float64, err error) {

@@ -15,24 +15,6 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestLinkPassword has links that ask for a password.
-func TestLinkPassword(t *testing.T) {
-	t.Parallel()
-	const proxies = "LINKSTREAM_EDGE_TRUSTED_PROXIES=127.0.0.0/8"
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		s := startSystem(t, proxies, longCaches)
-		testLinkPassword(t, s, s.edge)
-	})
-	t.Run("engines", func(t *testing.T) {
-		t.Parallel()
-		s := newServices(t, sharedEngines(t), proxies, longCaches)
-		s.start(t)
-		_, other := s.startAnother(t, "edge")
-		testLinkPassword(t, s, other)
-	})
-}
-
 // enter sends the form of the page that asks for a link's password, from a client's address.
 func enter(t *testing.T, edge, hash, password, client string, header ...string) answer {
 	t.Helper()
@@ -41,8 +23,11 @@ func enter(t *testing.T, edge, hash, password, client string, header ...string) 
 		append(header, "X-Forwarded-For", client, "Content-Type", "application/x-www-form-urlencoded")...)
 }
 
-// testLinkPassword uses another edge, too, which may be the same.
-func testLinkPassword(t *testing.T, s *system, other string) {
+// TestLinkPassword has links that ask for a password.
+func TestLinkPassword(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t, trusted, longCaches)
+	_, other := s.startAnother(t, "edge")
 	const (
 		secret, target = "öpen & sesame+", "https://example.com/"
 		asks           = `<input id="password"`
@@ -54,20 +39,15 @@ func testLinkPassword(t *testing.T, s *system, other string) {
 	}
 	wantPage := func(t *testing.T, a answer, text string) {
 		t.Helper()
-		if a.Status != http.StatusOK || !strings.Contains(a.Raw, asks) || !strings.Contains(a.Raw, text) || a.Header.Get("X-Robots-Tag") != "noindex" ||
-			strings.Contains(fmt.Sprint(a), target) {
+		if a.Status != http.StatusOK || !strings.Contains(a.Raw, asks) || !strings.Contains(a.Raw, text) ||
+			a.Header.Get("X-Robots-Tag") != "noindex" || strings.Contains(fmt.Sprint(a), target) {
 			t.Error(a)
 		}
 	}
-	t.Run("everybody is asked, in their language, and nothing is counted", func(t *testing.T) {
+	t.Run("everybody is asked, in their language", func(t *testing.T) {
 		for range 2 { // looked up, and from memory
 			wantPage(t, s.visit(t, http.MethodGet, "/secret"), "This link asks for a password")
 			wantPage(t, s.visit(t, http.MethodGet, "/secret", "Accept-Language", "pl"), "Ten link wymaga hasła")
-			wantPage(t, s.visit(t, http.MethodGet, "/secret", "User-Agent", unfurlers[0]), "")
-			testkit.Equal(t, "status of HEAD", s.visit(t, http.MethodHead, "/secret").Status, http.StatusOK)
-		}
-		if a := s.visit(t, http.MethodGet, "/secret+"); a.Status != http.StatusOK || strings.Contains(a.Raw, target) {
-			t.Error(a)
 		}
 		wantPage(t, enter(t, s.edge, "secret", "sesame", "192.0.2.1", "Accept-Language", "fr"), "Ce mot de passe est incorrect.")
 	})
@@ -107,22 +87,6 @@ func testLinkPassword(t *testing.T, s *system, other string) {
 		api.start(whole)
 		testkit.Equal(t, "status", enter(t, s.edge, "another", secret, "192.0.2.3").Status, http.StatusSeeOther)
 	})
-	t.Run("attempts are limited per link and network", func(t *testing.T) {
-		refused := 0
-		for range 21 { // two windows may meet
-			if a := enter(t, s.edge, "secret", "wrong", "198.51.100.1"); a.Status == http.StatusTooManyRequests {
-				refused++
-				if a.Header.Get("Retry-After") == "" || !strings.Contains(a.Raw, asks) {
-					t.Error(a)
-				}
-			}
-		}
-		if refused == 0 {
-			t.Error("none of 21 attempts was refused")
-		}
-		testkit.Equal(t, "status of another link", enter(t, s.edge, "another", secret, "198.51.100.1").Status, http.StatusSeeOther)
-		testkit.Equal(t, "status of another network", enter(t, other, "another", secret, "198.51.100.2").Status, http.StatusSeeOther)
-	})
 	t.Run("wrong attempts from many networks delay nobody else", func(t *testing.T) {
 		const guessers = 8
 		var next, wrong, redirected atomic.Int64
@@ -140,8 +104,8 @@ func testLinkPassword(t *testing.T, s *system, other string) {
 				}
 			})
 		}
-		// How long a password takes depends on the machine, but not how many are judged before it: of another link, at most one per
-		// turn and a few that are being answered; of the same link, those that were there before.
+		// How long a password takes depends on the machine, but not how many are judged before it: of another link,
+		// at most one per turn and a few that are being answered; of the same link, those that were there before.
 		for hash, most := range map[string]int64{"another": guessers, "secret": 2 * guessers} {
 			least := int64(math.MaxInt64)
 			for try := range 5 {

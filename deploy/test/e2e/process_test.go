@@ -6,12 +6,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 
 	"linkstream/deploy/test/launch"
-	"linkstream/deploy/tools/engines/testengines"
-	"linkstream/schema/testkit"
 )
 
 // program is a program with its settings. It keeps them, and with them its addresses and its data, over restarts.
@@ -48,18 +45,6 @@ func (p *program) kill(t *testing.T) {
 	t.Helper()
 	p.process.Kill()
 	p.process = nil
-}
-
-// limitFiles makes writes of the running program fail as on a full disk: those beyond so many bytes of a file.
-func (p *program) limitFiles(t *testing.T, bytes uint64) {
-	t.Helper()
-	testkit.Must(t, testengines.LimitFiles(p.process.Cmd.Process.Pid, bytes))
-}
-
-// stop ends the program by SIGTERM, see end.
-func (p *program) stop(t *testing.T) {
-	t.Helper()
-	p.end(t, syscall.SIGTERM)
 }
 
 // end sends a signal and requires that the program ends in time and with exit code 0.

@@ -1,3 +1,5 @@
+//go:build engines
+
 package e2e_test
 
 import (
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"linkstream/deploy/test/launch"
+	"linkstream/schema/testkit"
 )
 
 // TestReadmeWalkThrough runs the README's walk-through in one bash: every ```sh block below the heading that contains
@@ -33,7 +36,7 @@ func TestReadmeWalkThrough(t *testing.T) {
 	if len(steps) < 3 {
 		t.Fatalf("the README's walk-through has %d commands, want at least three", len(steps))
 	}
-	s := startSystem(t)
+	s := startStandalone(t)
 	here := strings.NewReplacer("127.0.0.1:8080", address(s.edge), "127.0.0.1:8081", address(s.api),
 		"admin@localhost", s.email)
 	shell := startShell(t, "LINKSTREAM_DATA="+s.data)
@@ -49,6 +52,22 @@ func TestReadmeWalkThrough(t *testing.T) {
 	}
 	if expectations == 0 {
 		t.Error("the README's walk-through has no line # → TEXT")
+	}
+}
+
+// TestFirstCommand runs the curl command that a first start prints.
+func TestFirstCommand(t *testing.T) {
+	t.Parallel()
+	s := newStandalone(t)
+	s.programs[0].env = []string{"LINKSTREAM_EDGE_URL=" + s.edge}
+	s.start(t)
+	command := ""
+	testkit.Eventually(t, "a curl command is printed", func() bool {
+		command = curlForm.FindString(s.programs[0].process.Output.String())
+		return command != ""
+	})
+	if out := startShell(t).run(t, command); !strings.Contains(out, `"success":true`) {
+		t.Errorf("%s\nprints %s", command, out)
 	}
 }
 

@@ -1,87 +1,88 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
+	"linkstream/api/rest/resttest"
 	"linkstream/schema/testkit"
 )
 
-func TestReport(t *testing.T) { t.Parallel(); onBothKinds(t, testReport) }
-
-// testReport counts clicks of two browsers, and of a program, from redirects to reports.
-func testReport(t *testing.T, s *system) {
+// TestReport follows clicks from redirects to statistics, the list and reports.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t)
 	owner := s.owner()
+	const host = "links.example.org"
+	id := s.domain(t, s.email, host)
 	owner.Alias(t, "reported", "https://example.com/")
-	owner.Alias(t, "beside", "https://example.com/")
+	owner.Link(t, object{"long_url": "https://example.com/custom", "custom_alias": "reported", "domain_id": id})
+	owner.Alias(t, "none", "https://example.com/none")
 	for range 3 {
-		s.click(t, "reported", "User-Agent", desktop, "Accept-Language", "de-AT,de;q=0.9,en;q=0.8", "Referer", "https://news.example.org/today")
+		s.click(t, "reported", "User-Agent", desktop, "Accept-Language", "de-AT,de;q=0.9,en;q=0.8",
+			"Referer", "https://news.example.org/today")
 	}
 	for range 2 {
 		s.click(t, "reported", "User-Agent", phone, "Accept-Language", "en")
 	}
 	s.click(t, "reported", "User-Agent", "curl/8.5.0")
-	s.click(t, "beside", "User-Agent", phone, "Accept-Language", "fr-FR")
+	s.click(t, "reported", "User-Agent", phone, "Accept-Language", "fr-FR", "Host", host)
 	owner.WaitTotal(t, "reported", 6)
-	owner.WaitTotal(t, "beside", 1)
-	// Seven days, so that the clicks are in the report whatever the time is.
-	first := time.Now().UTC().AddDate(0, 0, -5)
-	week := "from=" + first.Format(time.DateOnly) + "&to=" + first.AddDate(0, 0, 6).Format(time.DateOnly)
+	owner.WaitTotal(t, fmt.Sprintf("reported?domain_id=%v", id), 1)
 
-	t.Run("of a link has people and bots apart, and people's names", func(t *testing.T) {
-		body := owner.Get(t, "/api/v1/links/reported/report?"+week).Want(t, http.StatusOK).Body
+	t.Run("the list has as many clicks as the statistics", func(t *testing.T) {
+		items, _ := owner.Page(t, "")
+		for i, want := range []int64{0, 1, 6} {
+			testkit.Equal(t, fmt.Sprint("clicks of ", items[i]["short_url"]), number(t, items[i], "clicks"), want)
+		}
+	})
+	t.Run("statistics have devices, browsers and days, which sum to total_clicks", func(t *testing.T) {
+		stats := owner.Stats(t, "reported")
+		resttest.Statistics.Check(t, stats)
+		testkit.Equal(t, "devices", fmt.Sprint(stats["devices"]), "map[bot:1 desktop:3 mobile:2]")
+		testkit.Equal(t, "browsers", fmt.Sprint(stats["browsers"]), "map[Chrome:5 curl:1]")
+		sum := int64(0)
+		for _, day := range stats["clicks_by_day"].([]any) {
+			resttest.DayCount.Check(t, day.(object))
+			sum += number(t, day.(object), "total")
+		}
+		testkit.Equal(t, "clicks of all days", sum, 6)
+	})
+	t.Run("the report of a link has people and bots apart, and people's names", func(t *testing.T) {
+		body := owner.Get(t, "/api/v1/links/reported/report?"+week()).Want(t, http.StatusOK).Body
 		testkit.Equal(t, "people", number(t, body["totals"].(object), "people"), 5)
 		testkit.Equal(t, "bots", number(t, body["totals"].(object), "bots"), 1)
 		testkit.Equal(t, "days", len(body["series"].([]any)), 7)
-		testkit.Equal(t, "devices", reportNames(t, body, "devices"), map[string]int64{"desktop": 3, "mobile": 2})
-		testkit.Equal(t, "languages", reportNames(t, body, "languages"), map[string]int64{"de": 3, "en": 2})
-		testkit.Equal(t, "referrers", reportNames(t, body, "referrers"), map[string]int64{"news.example.org": 3, "": 2})
+		testkit.Equal(t, "devices", names(t, body, "devices"), map[string]int64{"desktop": 3, "mobile": 2})
+		testkit.Equal(t, "languages", names(t, body, "languages"), map[string]int64{"de": 3, "en": 2})
+		testkit.Equal(t, "referrers", names(t, body, "referrers"), map[string]int64{"news.example.org": 3, "": 2})
 	})
-	t.Run("of a link can be filtered, by hour, in any time zone", func(t *testing.T) {
-		for _, zone := range []string{"UTC", "Asia/Kathmandu", "America/Los_Angeles"} {
-			body := owner.Get(t, "/api/v1/links/reported/report?language=de&interval=hour&tz="+zone+"&"+week).Want(t, http.StatusOK).Body
-			testkit.Equal(t, "hours", len(body["series"].([]any)), hoursOfWeek(t, first, zone))
-			testkit.Equal(t, "devices", reportNames(t, body, "devices"), map[string]int64{"desktop": 3})
-			testkit.Equal(t, "clicks", number(t, body["totals"].(object), "clicks"), 3)
-			clicked := int64(0)
-			for _, period := range body["series"].([]any) {
-				clicked += number(t, period.(object), "people")
-			}
-			testkit.Equal(t, "clicks of all hours", clicked, 3)
-		}
-	})
-	t.Run("of an account has all its links", func(t *testing.T) {
-		body := owner.Get(t, "/api/v1/report?"+week).Want(t, http.StatusOK).Body
-		testkit.Equal(t, "languages", reportNames(t, body, "languages"), map[string]int64{"de": 3, "en": 2, "fr": 1})
-		links := body["links"].([]any)
-		if len(links) != 2 || links[0].(object)["hash"] != "reported" || number(t, links[0].(object), "clicks") != 6 {
+	t.Run("the report of an account has all its links, by hour in a time zone", func(t *testing.T) {
+		path := "/api/v1/report?language=de&interval=hour&tz=Asia/Kathmandu&" + week()
+		body := owner.Get(t, path).Want(t, http.StatusOK).Body
+		testkit.Equal(t, "hours", len(body["series"].([]any)), 7*24) // no clock is changed there
+		testkit.Equal(t, "clicks", number(t, body["totals"].(object), "clicks"), 3)
+		links := owner.Get(t, "/api/v1/report?"+week()).Want(t, http.StatusOK).Body["links"].([]any)
+		if len(links) != 2 || number(t, links[0].(object), "clicks") != 6 {
 			t.Errorf("links %v", links)
-		}
-		body = owner.Get(t, "/api/v1/report?language=fr&tz=Europe/Berlin&"+week).Want(t, http.StatusOK).Body
-		if links := body["links"].([]any); len(links) != 1 || links[0].(object)["hash"] != "beside" {
-			t.Errorf("links with a filter %v", links)
 		}
 	})
 }
 
-// reportNames returns a breakdown of a report.
-func reportNames(t *testing.T, report object, breakdown string) map[string]int64 {
+// week returns a query of seven days that has the clicks of now, whatever the time is.
+func week() string {
+	first := time.Now().UTC().AddDate(0, 0, -5)
+	return "from=" + first.Format(time.DateOnly) + "&to=" + first.AddDate(0, 0, 6).Format(time.DateOnly)
+}
+
+// names returns a breakdown of a report.
+func names(t *testing.T, report object, breakdown string) map[string]int64 {
 	t.Helper()
 	counts := map[string]int64{}
 	for _, item := range report[breakdown].([]any) {
 		counts[item.(object)["name"].(string)] = number(t, item.(object), "clicks")
 	}
 	return counts
-}
-
-// hoursOfWeek returns the length of the week that begins on the day of first in a zone, where a clock may be changed in it.
-func hoursOfWeek(t *testing.T, first time.Time, zone string) int {
-	t.Helper()
-	location, err := time.LoadLocation(zone)
-	testkit.Must(t, err)
-	midnight := func(days int) time.Time {
-		return time.Date(first.Year(), first.Month(), first.Day()+days, 0, 0, 0, 0, location)
-	}
-	return int(midnight(7).Sub(midnight(0)).Hours())
 }

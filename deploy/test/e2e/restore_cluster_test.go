@@ -1,3 +1,5 @@
+//go:build engines && nightly
+
 package e2e_test
 
 import (
@@ -16,8 +18,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestRestoredEngines follows the operator's manual: it restores one engine after the other to an earlier moment, under load, by
-// the commands of the manual. Each click is counted once, or the number of lost ones is known.
+// TestRestoredEngines follows the operator's manual: it restores one engine after the other to an earlier moment,
+// under load, by the commands of the manual. Each click is counted once, or the number of lost ones is known.
 func TestRestoredEngines(t *testing.T) {
 	t.Parallel()
 	c := startLoadedCluster(t, "LINKSTREAM_EDGE_CACHE_TTL=1s")
@@ -98,8 +100,8 @@ func (c *loadedCluster) followAgain(t *testing.T, hash string, times int) {
 	c.note(target{hash: hash, answered: int64(times)})
 }
 
-// restorePostgres restores Postgres to an earlier moment. Links that were created since are gone, and no other link gets their
-// clicks.
+// restorePostgres restores Postgres to an earlier moment. Links that were created since are gone, and no other link
+// gets their clicks.
 func (c *loadedCluster) restorePostgres(t *testing.T, manual *operator) {
 	owner := c.owner()
 	manual.backUp(t, "Postgres")

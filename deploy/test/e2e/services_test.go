@@ -1,3 +1,5 @@
+//go:build engines
+
 package e2e_test
 
 import (
@@ -6,13 +8,15 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"linkstream/schema/testkit"
 )
 
-// startServices starts all services of a system at the same time, on empty databases. Its long caches show that edges follow changes.
+// startServices starts all services of a system at the same time, on empty databases. Its long caches show that edges
+// follow changes.
 func startServices(t *testing.T) *system {
 	t.Helper()
 	s := newServices(t, emptyEngines(t), longCaches)
@@ -185,4 +189,73 @@ func TestInvalidSettingsOfServices(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestChangesReachEdgesWithoutBroker has an api that cannot publish, and that does not come back after its answer.
+func TestChangesReachEdgesWithoutBroker(t *testing.T) {
+	t.Parallel()
+	s := newServices(t, sharedEngines(t), longCaches)
+	s.start(t)
+	api, edge := s.program("api"), s.program("edge")
+	api.kill(t)
+	for i, v := range api.env {
+		if strings.HasPrefix(v, "LINKSTREAM_KAFKA_BROKERS=") {
+			api.env[i] = "LINKSTREAM_KAFKA_BROKERS=" + testkit.FreeAddress(t)
+		}
+	}
+	for n := range 4 {
+		api.start(t)
+		change := s.cached(t, n)
+		s.change(t, n)
+		api.kill(t)
+		if n%2 == 1 {
+			edge.kill(t)
+			edge.start(t)
+		}
+		change.awaitSeen(t, s)
+	}
+}
+
+// partitions is the number of partitions of the topic of clicks.
+const partitions = 4
+
+// segmentSetting makes the spool and so its files small: lanes often need a new one.
+const segmentSetting = "LINKSTREAM_SPOOL_MAX_BYTES=8388608"
+
+// sessionSetting lets a consumer group remove a dead member as soon as brokers allow.
+const sessionSetting = "LINKSTREAM_KAFKA_SESSION_TIMEOUT=6s"
+
+func TestIngestWorkersStandBy(t *testing.T) {
+	t.Parallel()
+	s := newServices(t, sharedEngines(t), "LINKSTREAM_KAFKA_PARTITIONS=1")
+	second := s.add(t, "ingest", "http://"+testkit.FreeAddress(t))
+	s.start(t) // requires that both are ready
+	first := s.program("ingest")
+	testkit.Succeeds(t, func() error {
+		if a, b := first.metric(t, gaugePartitions), second.metric(t, gaugePartitions); a+b != 1 {
+			return fmt.Errorf("two workers have %v and %v partitions", a, b)
+		}
+		return nil
+	})
+	idle, busy := first, second
+	if first.metric(t, gaugePartitions) == 1 {
+		idle, busy = second, first
+	}
+	idle.awaitReady(t)
+	busy.stop(t)
+	awaitPartitions(t, idle, 1)
+	s.owner().Alias(t, "known", "https://example.com/")
+	s.click(t, "known")
+	s.owner().WaitTotal(t, "known", 1)
+}
+
+func awaitPartitions(t *testing.T, worker *program, want float64) {
+	t.Helper()
+	worker.awaitMetric(t, gaugePartitions, func(n float64) bool { return n == want })
+}
+
+// stop ends the program by SIGTERM, see end.
+func (p *program) stop(t *testing.T) {
+	t.Helper()
+	p.end(t, syscall.SIGTERM)
 }

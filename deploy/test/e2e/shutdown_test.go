@@ -1,3 +1,5 @@
+//go:build !engines
+
 package e2e_test
 
 import (
@@ -21,7 +23,7 @@ import (
 // shutdown at its first step until the test has looked at it.
 func TestStandaloneStopsInOrder(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	s := startStandalone(t)
 	s.owner().Alias(t, "visited", "https://example.com/")
 	load := startLoad([]string{s.edge}, 1, visitPause, target{hash: "visited"})
 	testkit.Eventually(t, "a click is counted", func() bool { return s.owner().Total(t, "visited") > 0 })

@@ -12,31 +12,12 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Edges of tests that show how changes reach them have caches that would keep a link for a day, and an unknown link for 24 minutes.
+// Edges of tests that show how changes reach them have caches that would keep a link for a day, and an unknown link
+// for 24 minutes.
 const (
 	followsWithin = 5 * time.Second // for an edge that follows a command
 	longCaches    = "LINKSTREAM_EDGE_CACHE_TTL=24h"
 )
-
-func TestTakedown(t *testing.T) {
-	t.Parallel()
-	blocklist := func(t *testing.T) string { return filepath.Join(t.TempDir(), "hosts") }
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		list := blocklist(t)
-		writeFile(t, list, "other.example\n")
-		testTakedown(t, startSystem(t, longCaches, "LINKSTREAM_API_BLOCKLIST="+list), list)
-	})
-	t.Run("engines", func(t *testing.T) {
-		t.Parallel()
-		list := blocklist(t)
-		writeFile(t, list, "other.example\n")
-		s := newServices(t, sharedEngines(t), longCaches, "LINKSTREAM_API_BLOCKLIST="+list,
-			"LINKSTREAM_EDGE_BLOCKLIST="+list)
-		s.start(t)
-		testTakedown(t, s, list)
-	})
-}
 
 // answer returns an error if the edge does not answer a path with a status and a text.
 func (s *system) answer(t *testing.T, path string, status int, text string, header ...string) error {
@@ -66,7 +47,11 @@ func (s *system) redirects(t *testing.T, path, location string, header ...string
 	})
 }
 
-func testTakedown(t *testing.T, s *system, blocklist string) {
+func TestTakedown(t *testing.T) {
+	t.Parallel()
+	blocklist := filepath.Join(t.TempDir(), "hosts")
+	writeFile(t, blocklist, "other.example\n")
+	s := startSystem(t, longCaches, "LINKSTREAM_API_BLOCKLIST="+blocklist, "LINKSTREAM_EDGE_BLOCKLIST="+blocklist)
 	owner := s.owner()
 	const host = "go.example.org"
 	id := s.domain(t, s.email, host)
@@ -192,57 +177,4 @@ func testTakedown(t *testing.T, s *system, blocklist string) {
 		s.answers(t, "/other-1", http.StatusGone, "taken down")
 		s.answers(t, "/down", http.StatusNotFound, "", onHost...)
 	})
-}
-
-// TestCommandsOfStandaloneWithoutService runs commands while the service is down, or was killed and has left its files.
-func TestCommandsOfStandaloneWithoutService(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t, longCaches)
-	s.owner().Alias(t, "down", "https://example.com/")
-	s.click(t, "down")
-	s.programs[0].kill(t)
-	s.admin(t, "link", "off", "down")
-	s.start(t)
-	testkit.Must(t, s.answer(t, "/down", http.StatusGone, "taken down"))
-	wantPrivate(t, s.data)
-	s.stop(t)
-	s.admin(t, "link", "on", "down")
-	s.start(t)
-	s.click(t, "down")
-}
-
-// TestChangesOutliveStandalone kills the service right after it has answered a change: a visitor meets the change, whatever the edge had
-// cached.
-func TestChangesOutliveStandalone(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t, longCaches)
-	for round := range 10 {
-		edited, deleted := fmt.Sprint("edited-", round), fmt.Sprint("deleted-", round)
-		for _, hash := range []string{edited, deleted} {
-			s.owner().Alias(t, hash, "https://example.com/before")
-			s.click(t, hash)
-		}
-		s.owner().Call(t, http.MethodPatch, "/api/v1/links/"+edited, `{"long_url":"https://example.com/after"}`,
-			"Content-Type", "application/json").Want(t, http.StatusOK)
-		s.owner().Call(t, http.MethodDelete, "/api/v1/links/"+deleted, "").Want(t, http.StatusOK)
-		s.programs[0].kill(t)
-		s.start(t)
-		if a := s.visit(t, http.MethodGet, "/"+edited); a.Header.Get("Location") != "https://example.com/after" {
-			t.Errorf("round %d: the link leads to %q", round, a.Header.Get("Location"))
-		}
-		testkit.Must(t, s.visit(t, http.MethodGet, "/"+deleted).IsStatus(http.StatusGone))
-	}
-}
-
-func TestShortenRefusesLinksToTheServiceItself(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
-	_, edgePort, _ := strings.Cut(address(s.edge), ":")
-	_, apiPort, _ := strings.Cut(address(s.api), ":")
-	for _, long := range []string{"http://localhost/", "http://a.localhost:" + edgePort, "http://127.0.0.1", s.edge + "/x",
-		s.api + "/api/v1/links", "http://127.1.2.3:" + apiPort, "http://0.0.0.0:" + edgePort, "http://[::1]:" + apiPort,
-		"http://[::]:" + edgePort, "http://[::ffff:127.0.0.1]:" + edgePort + "/x", "http://[64:ff9b::7f00:1]", "http://[::127.0.0.1]",
-		"http://2130706433/", "http://0x7f.1", "http://127.1", "http://１２７.0.0.1/"} {
-		s.owner().Shorten(t, object{"long_url": long}).WantError(t, http.StatusUnprocessableEntity, "long_url")
-	}
 }

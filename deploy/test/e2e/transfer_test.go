@@ -18,7 +18,8 @@ import (
 // importedRows is some chunks of an import.
 const importedRows = 3500
 
-// testImportAndExport kills an import with -9, runs it again while the service runs, and compares the export with the file.
+// testImportAndExport kills an import with -9, runs it again while the service runs, and compares the export with the
+// file.
 func testImportAndExport(t *testing.T, s *system) {
 	mover, email := s.another(t, "mover")
 	var file strings.Builder

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,14 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
-	"linkstream/ingest/count"
 	"linkstream/ingest/verify"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
-	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
 )
 
@@ -54,26 +48,9 @@ func (s *system) wantVerified(t *testing.T) verify.Totals {
 	return report.Totals
 }
 
-// produce records clicks as a shipper does: in the system's topic or, without a broker, in its click store.
-func (s *system) produce(t *testing.T, batch *stream.Batch) {
-	t.Helper()
-	cfg := stream.DefaultConfig()
-	if s.env != nil {
-		cfg.Brokers, cfg.Clicks = s.setting("LINKSTREAM_KAFKA_BROKERS"), s.setting("LINKSTREAM_KAFKA_CLICKS_TOPIC")
-		client := streamtest.NewClient(t, cfg)
-		testkit.Succeeds(t, func() error { return client.Produce(t.Context(), 0, batch) })
-		return
-	}
-	store, err := sqlite.OpenClickStore(t.Context(), filepath.Join(s.data, "clicks.db"))
-	testkit.Must(t, err)
-	defer testkit.Close(t, store)
-	writer := count.NewWriter(store, nil, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
-	testkit.Must(t, writer.Produce(t.Context(), 0, batch))
-}
-
-func TestVerify(t *testing.T) { t.Parallel(); onBothKinds(t, testVerify) }
-
-func testVerify(t *testing.T, s *system) {
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t)
 	const clicks = 30
 	s.owner().Alias(t, "known", "https://example.com/")
 	visit := func(n int) {

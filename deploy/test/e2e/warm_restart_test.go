@@ -1,3 +1,5 @@
+//go:build engines
+
 package e2e_test
 
 import (
@@ -38,8 +40,8 @@ func TestWarmRestart(t *testing.T) {
 	}
 	s.owner().Alias(t, "last", "https://example.com/")
 	testkit.Succeeds(t, func() error { return s.visit(t, http.MethodHead, "/last").IsStatus(http.StatusFound) })
-	// An edge may read a change in the link store before the topic has it, and drops what it caches in between. The api publishes
-	// what waits when it stops, and an edge that starts follows the topic to its end.
+	// An edge may read a change in the link store before the topic has it, and drops what it caches in between. The
+	// api publishes what waits when it stops, and an edge that starts follows the topic to its end.
 	s.stop(t)
 	s.start(t)
 	edge.awaitMetric(t, "linkstream_edge_changes_current", func(current float64) bool { return current == 1 })
@@ -94,8 +96,8 @@ func TestWarmRestart(t *testing.T) {
 	}
 	testkit.Equal(t, "queries", edge.metric(t, "linkstream_edge_link_queries_total"), 1)
 
-	// What was taken down stays so without Postgres. If the kill came before the snapshot had the change, the edge reads it again; until
-	// then it serves what it has restored.
+	// What was taken down stays so without Postgres. If the kill came before the snapshot had the change, the edge
+	// reads it again; until then it serves what it has restored.
 	edge.kill(t)
 	away()
 	edge.launch(t)

@@ -15,7 +15,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// receiver is the receiver of a webhook. It remembers what it hears, also if it fails afterwards: a message counts when its id comes first.
+// receiver is the receiver of a webhook. It remembers what it hears, also if it fails afterwards: a message counts
+// when its id comes first.
 type receiver struct {
 	server *httptest.Server
 	fail   func(w http.ResponseWriter, req *http.Request, known int, again bool) // nil: it never fails
@@ -31,7 +32,8 @@ type receiver struct {
 	wrong   []error
 }
 
-// listenForWebhook starts a receiver. fail is told how many messages were known before, and whether this one was among them.
+// listenForWebhook starts a receiver. fail is told how many messages were known before, and whether this one was
+// among them.
 func listenForWebhook(t *testing.T, fail func(w http.ResponseWriter, req *http.Request, known int, again bool)) *receiver {
 	t.Helper()
 	r := &receiver{fail: fail, bodies: map[string]string{}, clicks: map[string]string{}, ofLinks: map[string]int64{}}

@@ -8,14 +8,11 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestWebhooks kills the program that has made a change as soon as it has answered. A receiver that refuses a third of all messages, after
-// it has remembered them, hears of each change once, in order.
+// TestWebhooks kills the program that has made a change as soon as it has answered. A receiver that refuses a third
+// of all messages, after it has remembered them, hears of each change once, in order.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	onBothKinds(t, testWebhooks, "LINKSTREAM_API_WEBHOOK_ALLOW=127.0.0.0/8")
-}
-
-func testWebhooks(t *testing.T, s *system) {
+	s := startSystem(t, webhooksAllowed)
 	r := listenForWebhook(t, func(w http.ResponseWriter, _ *http.Request, known int, again bool) {
 		if known%3 == 0 && !again {
 			w.WriteHeader(http.StatusServiceUnavailable)

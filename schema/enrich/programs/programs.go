@@ -1,9 +1,9 @@
-// Package programs tells agents of programs from those of people. Programs are crawlers, previews, monitors, scanners and HTTP
-// libraries; agents of people are browsers and apps that show pages.
+// Package programs tells agents of programs from those of people. Programs are crawlers, previews, monitors, scanners
+// and HTTP libraries; agents of people are browsers and apps that show pages.
 //
-// The patterns of known programs come from crawler-user-agents, a maintained list; update.sh replaces them with those of its
-// newest release. Our own rules find what a list cannot: agents that name themselves with a word such as "monitor", and agents
-// that do not look like a browser's.
+// The patterns of known programs come from crawler-user-agents, a maintained list; update.sh replaces them with those
+// of its newest release. Our own rules find what a list cannot: agents that name themselves with a word such as
+// "monitor", and agents that do not look like a browser's.
 package programs
 
 import (
@@ -22,8 +22,8 @@ func Match(header string) bool {
 	return !hasBrowserForm(header) || hasWord(header) || known().match(header)
 }
 
-// hasBrowserForm reports whether a header could be that of a browser: names with versions, and a comment about the system. Text
-// browsers and old phones send no comment.
+// hasBrowserForm reports whether a header could be that of a browser: names with versions, and a comment about the
+// system. Text browsers and old phones send no comment.
 func hasBrowserForm(header string) bool {
 	if header == "" || !isLetter(header[0]) {
 		return false
@@ -43,12 +43,14 @@ func isLetter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 
 // words are what programs call themselves, and the addresses that they give, in lower case.
 var words = []string{
-	"bot", "crawl", "spider", "preview", "http", "monitor", "uptime", "scanner", "headless", "lighthouse", "imageproxy", "validator",
+	"bot", "crawl", "spider", "preview", "http", "monitor", "uptime", "scanner", "headless", "lighthouse", "imageproxy",
+	"validator",
 	"python", "libwww", "perl", "java/", "ruby", "php/", "curl/", "wget/", "dalvik/", "cfnetwork/", "nessus", "nikto",
 	"cardyb", "sqlmap", "selenium", "puppeteer", "playwright", "phantomjs",
 }
 
-// notWords contain words and are in headers of people: Cubot is a brand of phones, libhttp the library of a console's browser.
+// notWords contain words and are in headers of people: Cubot is a brand of phones, libhttp the library of a console's
+// browser.
 var notWords = strings.NewReplacer("cubot", "", "libhttp/", "")
 
 func hasWord(header string) bool { return anyWord().match(notWords.Replace(strings.ToLower(header))) }
@@ -58,8 +60,8 @@ var (
 	anyWord = sync.OnceValue(func() *matcher { return newMatcher(words) })
 )
 
-// matcher searches a header for all patterns at once. Each pattern has a literal that every match contains. Where the first
-// bytes of a literal are found, its pattern is tried. So only few of the patterns are.
+// matcher searches a header for all patterns at once. Each pattern has a literal that every match contains. Where the
+// first bytes of a literal are found, its pattern is tried. So only few of the patterns are.
 type matcher struct {
 	maybe   [1 << 16 / 64]uint64 // hashes of the keys of literals
 	literal map[key][]candidate

@@ -1,0 +1,116 @@
+// Package turns lets accounts take turns at the reads of the stores, so that no account's reads delay those of others by more than one
+// read. Both stores of a service have turns of their own, in two classes:
+//
+//   - Short reads take milliseconds: the statistics of a link, the clicks of a page of links, the clicks of an account by day. They have
+//     half of the store's readers. An account may use all of them while nobody else waits.
+//   - Long reads grow with what the account has: reports, searches, lists by tag or clicks, tags, exports. They have the other half. One
+//     account may use half of that, so that others need not wait until its long reads end.
+//
+// Reads of a few rows by their keys take no turns. The readers of shared reports are one client, apart from the account whose report it is.
+package turns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"linkstream/schema"
+	"linkstream/schema/fair"
+	"linkstream/schema/service"
+)
+
+// Bounds of calls that wait for their turn, of each class.
+const (
+	maxWaiting     = 1000
+	maxWaitingEach = 100 // of one account
+)
+
+// shortRead is the largest number of links whose counts, or rows, are a short read.
+const shortRead = 100
+
+// store is a store whose reads take turns by account.
+type store struct {
+	short, long *fair.Turns[int64]
+
+	full, late, slow *metrics.Counter
+}
+
+const refusedMetric = "linkstream_api_reads_refused_total"
+
+func newStore(name string, readers int, set *metrics.Set) *store {
+	service.Describe(set, refusedMetric, "Reads refused because of what their account asks for, by store and reason.")
+	refused := func(reason string) *metrics.Counter {
+		return set.NewCounter(fmt.Sprintf(refusedMetric+`{store=%q,reason=%q}`, name, reason))
+	}
+	long := max(1, readers/2)
+	limits := fair.Limits{Places: max(1, readers-long), Waiting: maxWaiting, WaitingEach: maxWaitingEach}
+	s := &store{short: fair.NewTurns[int64](limits), full: refused("full"), late: refused("late"), slow: refused("slow")}
+	limits.Places, limits.PlacesEach = long, max(1, long/2)
+	s.long = fair.NewTurns[int64](limits)
+	return s
+}
+
+// kind is a kind of reads, with what helps a client whose read is refused.
+type kind struct {
+	waits string // while other reads of the account are under way
+	slow  string // if a long read does not end in time
+}
+
+var (
+	reportReads = kind{
+		"Other reports of your account are still under way: wait for their answers, ask for shorter ranges, or try again later.",
+		"This report takes too long: ask for a shorter range, or for the links of a tag.",
+	}
+	listReads = kind{
+		"Other searches, lists or exports of your account are still under way: wait for their answers, or try again later.",
+		"Your account has too many links to read them in time: narrow the list, or try again later.",
+	}
+	countReads = kind{
+		"Other calls of your account are still under way: wait for their answers, or try again later.", "",
+	}
+)
+
+func busy(message string) error { return &schema.Error{Code: schema.CodeBusy, Message: message} }
+
+// readers is the client that all readers of shared reports are. No account has this ID.
+const readers = 0
+
+type readersKey struct{}
+
+// ForReaders returns a context for the reads of a shared report: they take the turns of its readers instead of those of the account.
+func ForReaders(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readersKey{}, true)
+}
+
+// read calls f when it is the account's turn. CodeBusy if too many calls of the account wait, or if ctx ends after a wait that took most
+// of the time, or during a long read.
+func read[T any](ctx context.Context, s *store, class *fair.Turns[int64], k kind, account int64, f func() (T, error)) (result T, err error) {
+	if ctx.Value(readersKey{}) != nil {
+		account = readers
+	}
+	began := time.Now()
+	err = class.Take(ctx, account)
+	waited := time.Since(began)
+	if err == nil {
+		defer class.Leave(account)
+		if err = ctx.Err(); err == nil { // the turn may have come too late
+			result, err = f()
+		}
+	}
+	ended := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	switch {
+	case errors.Is(err, fair.ErrFull):
+		s.full.Inc()
+		return result, busy(k.waits)
+	case err != nil && ended && waited > time.Since(began)/2: // the wait took most of the time
+		s.late.Inc()
+		return result, busy(k.waits)
+	case err != nil && ended && class == s.long:
+		s.slow.Inc()
+		return result, busy(k.slow)
+	}
+	return result, err
+}
