@@ -139,38 +139,6 @@ func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
 	})
 }
 
-// clock is a wall clock that a test sets.
-type clock struct{ time.Time }
-
-func (c *clock) now() time.Time { return c.Time }
-
-func TestBatchTime(t *testing.T) {
-	clock := &clock{time.Unix(1_800_000_000, 0)}
-	right := clock.Time
-	cfg := config(t.TempDir(), 1)
-	cfg.Now = clock.now
-	s, topic, shipper := shipping(t, cfg)
-	topic.produce = func(_ context.Context, a attempt) error {
-		if a.at.After(right.Add(time.Hour)) {
-			return errors.New("invalid timestamp")
-		}
-		return nil
-	}
-	lane, batch := s.Lanes()[0], new(stream.Batch)
-	clock.Time = right.Add(24 * time.Hour)
-	appendClicks(t, s, 0, 1, 10)
-	for range 3 {
-		if _, err := shipper.Ship(t.Context(), lane, batch); err == nil {
-			t.Fatal("a batch from tomorrow is accepted")
-		}
-	}
-	clock.Time = right.Add(time.Second)
-	n, err := shipper.Ship(t.Context(), lane, batch)
-	testkit.Must(t, err)
-	testkit.Equal(t, "acknowledged", n, 10)
-	testkit.Equal(t, "time", topic.attempts[3].at, clock.Time)
-}
-
 func TestLostPartition(t *testing.T) {
 	uptime := time.Duration(0)
 	cfg := config(t.TempDir(), 1)

@@ -2,15 +2,12 @@ package worker_test
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"linkstream/ingest/worker"
 	"linkstream/schema"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
@@ -85,66 +82,6 @@ func TestMetricsCountARetriedBatchOnce(t *testing.T) {
 	}
 }
 
-func TestWorkerRecoversFromABrokerRestart(t *testing.T) {
-	t.Parallel()
-	broker := streamtest.StartBroker(t)
-	client, store := broker.CreateTopics(2), openStore(t)
-	produce(t, client, 0, encoded(lane(1), 1, 50)...)
-	w := start(t, quick(), client, store)
-	awaitTotal(t, store, 50)
-	broker.Stop()
-	testkit.Succeeds(t, func() error {
-		if w.Ready() == nil {
-			return errors.New("the worker is ready without a broker")
-		}
-		return nil
-	})
-	broker.Start()
-	testkit.Succeeds(t, func() error {
-		var batch stream.Batch
-		for _, v := range encoded(lane(1), 51, 80) {
-			batch.Append(nil, v)
-		}
-		return client.Produce(t.Context(), 0, &batch)
-	})
-	awaitTotal(t, store, 80)
-	w.awaitReady()
-}
-
-// A worker that does not yet know of a rebalance and its successor count the same partition.
-func TestOverlappingWorkersCountEachClickOnce(t *testing.T) {
-	t.Parallel()
-	client, store := streamtest.StartBroker(t).CreateTopics(1), openStore(t)
-	clicks := encoded(lane(1), 1, 60)
-	newPartition := func() *worker.Partition {
-		return worker.NewPartition(0, quick(), client, store, nil, slog.New(slog.DiscardHandler))
-	}
-	step := func(p *worker.Partition, want int64) {
-		t.Helper()
-		if next, err := p.Step(t.Context()); err != nil || next != want {
-			t.Fatalf("Step returned %d, error %v; want %d", next, err, want)
-		}
-	}
-	conflict := func(p *worker.Partition) {
-		t.Helper()
-		_, err := p.Step(t.Context())
-		testkit.WantCode(t, err, schema.CodeConflict)
-	}
-	zombie, successor := newPartition(), newPartition()
-	produce(t, client, 0, clicks[:20]...)
-	step(zombie, 20)
-	step(successor, 20)
-	produce(t, client, 0, clicks[20:40]...)
-	step(successor, 40)
-	conflict(zombie) // it fetched the same clicks
-	step(zombie, 40)
-	produce(t, client, 0, clicks[40:]...)
-	step(zombie, 60)
-	conflict(successor)
-	step(successor, 60)
-	awaitTotal(t, store, 60)
-}
-
 func TestWorkerSkipsDeletedRecords(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
@@ -182,27 +119,6 @@ func TestLateWorker(t *testing.T) {
 	late := start(t, cfg, client, store)
 	awaitTotal(t, store, 15)
 	late.wantMetrics(map[string]int{"clicks_counted_total": 15, "records_deleted_total": 0, "clicks_missing_total": 0})
-}
-
-// Retention deleted every record, and the store has no position yet.
-func TestWorkerSkipsToTheEndOfAnEmptyLog(t *testing.T) {
-	t.Parallel()
-	broker := streamtest.StartBroker(t)
-	client, store := broker.CreateTopics(1), openStore(t)
-	clicks := encoded(lane(1), 1, 60)
-	produce(t, client, 0, clicks[:50]...)
-	testkit.Must(t, broker.DeleteRecords(stream.DefaultConfig().Clicks, 0, -1))
-	w := start(t, quick(), client, store)
-	testkit.Succeeds(t, func() error {
-		if w.metric("records_deleted_total") == 0 {
-			return errors.New("no record is skipped")
-		}
-		return nil
-	})
-	produce(t, client, 0, clicks[50:]...)
-	awaitTotal(t, store, 10)
-	awaitPosition(t, store, 0, 60)
-	w.wantMetrics(map[string]int{"records_deleted_total": 50, "failures_total": 0})
 }
 
 // countingStore counts clicks, and how often it is asked for marks, and for how many at most.

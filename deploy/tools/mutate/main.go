@@ -2,7 +2,7 @@
 // test notices, among them all changes of statements that no test runs. It changes no file: the compiler reads the changed one from
 // elsewhere (go build -overlay).
 //
-//	go run ./deploy/tools/mutate [-timeout 2m] [-tags engines] [-run PATTERN] [-lines FILE.go:FIRST-LAST] [PACKAGE...]
+//	go run ./deploy/tools/mutate [-timeout 2m] [-tags engines] [-also PACKAGE] [-run PATTERN] [-lines FILE.go:FIRST-LAST] [PACKAGE...]
 package main
 
 import (
@@ -32,6 +32,7 @@ var protocol = []string{"./edge/spool", "./ingest/worker", "./ingest/count", "./
 func main() {
 	timeout := flag.Duration("timeout", 2*time.Minute, "`time` that the tests of a change may take; a change that takes longer is noticed")
 	tags := flag.String("tags", "", "`build tags` of the tests: engines for tests on engines")
+	also := flag.String("also", "", "a `package` whose tests are run, too: ./deploy/test/simulation proves the protocol")
 	tests := flag.String("run", "", "run the tests that match a `pattern` only")
 	lines := flag.String("lines", "", "change `file:first-last` only")
 	flag.Parse()
@@ -42,7 +43,7 @@ func main() {
 		packages = protocol
 	}
 	for _, dir := range packages {
-		m := mutator{dir: dir, timeout: *timeout, tags: *tags, tests: *tests}
+		m := mutator{dir: dir, timeout: *timeout, tags: *tags, also: *also, tests: *tests}
 		if err := m.run(ctx, *lines); err != nil {
 			fmt.Fprintln(os.Stderr, "mutate:", err)
 			os.Exit(1)
@@ -55,6 +56,7 @@ type mutator struct {
 	dir     string
 	timeout time.Duration
 	tags    string
+	also    string // "" or a package whose tests use this one
 	tests   string
 }
 
@@ -141,7 +143,7 @@ func (m mutator) coverage(ctx context.Context) (blocks, error) {
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
-	if output, err := m.goTest(ctx, "-coverprofile", file.Name()); err != nil {
+	if output, err := m.goTest(ctx, "-coverpkg", m.dir, "-coverprofile", file.Name()); err != nil {
 		return nil, fmt.Errorf("%s fails without a change: %w\n%s", m.dir, err, output)
 	}
 	profiles, err := cover.ParseProfiles(file.Name())
@@ -158,7 +160,11 @@ func (m mutator) coverage(ctx context.Context) (blocks, error) {
 func (m mutator) goTest(ctx context.Context, flags ...string) (output []byte, err error) {
 	args := append([]string{"test", "-tags", m.tags, "-run", m.tests, "-vet=off", "-count=1", "-failfast", "-timeout",
 		m.timeout.String()}, flags...)
-	return exec.CommandContext(ctx, "go", append(args, m.dir)...).CombinedOutput()
+	args = append(args, m.dir)
+	if m.also != "" {
+		args = append(args, m.also)
+	}
+	return exec.CommandContext(ctx, "go", args...).CombinedOutput()
 }
 
 // change is one change of a file.
