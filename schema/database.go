@@ -10,7 +10,7 @@ type Database interface {
 	AttemptStore
 	DomainStore
 	CertificateStore
-	UploadStore
+	ImportStore
 	RateStore
 	ShareStore
 	WebhookStore

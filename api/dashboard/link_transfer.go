@@ -182,7 +182,8 @@ func (d *Dashboard) importAnswer(c *call, err error) error {
 	if err == nil {
 		return c.redirect(pathImport)
 	}
-	for _, known := range []error{transfer.ErrBusy, transfer.ErrWorking, transfer.ErrTooLarge, transfer.ErrEmpty, transfer.ErrGone} {
+	for _, known := range []error{transfer.ErrBusy, transfer.ErrWorking, transfer.ErrTooLarge, transfer.ErrEmpty,
+		transfer.ErrGone} {
 		if errors.Is(err, known) && errors.As(err, &told) {
 			page, err := d.importPage(c)
 			if err != nil {
@@ -198,13 +199,9 @@ func (d *Dashboard) importAnswer(c *call, err error) error {
 	return err
 }
 
-// startImport checks or imports the file that was uploaded.
+// startImport imports the file that was uploaded and checked.
 func (d *Dashboard) startImport(c *call) error {
-	phase := transfer.PhaseChecking
-	if c.form("phase") == string(transfer.PhaseImporting) {
-		phase = transfer.PhaseImporting
-	}
-	return d.importAnswer(c, d.Imports.Start(c.ctx, c.account.ID, c.form("id"), phase))
+	return d.importAnswer(c, d.Imports.Start(c.ctx, c.account.ID, c.form("id")))
 }
 
 func (d *Dashboard) downloadErrors(c *call) error {
@@ -217,12 +214,14 @@ func (d *Dashboard) downloadErrors(c *call) error {
 	return nil
 }
 
-// exportLinks sends the links of the list, or all links of the account, while it reads them. If a store fails meanwhile, the connection ends before the file.
+// exportLinks sends the links of the list, or all links of the account, while it reads them. If a store fails
+// meanwhile, the connection ends before the file.
 func (d *Dashboard) exportLinks(c *call) error {
 	req := filterOf(c.query).request(c)
 	filter, err := d.Shortener.Filter(c.ctx, req)
 	if p, invalid := problemsOf(err); invalid {
-		return &failure{fasthttp.StatusUnprocessableEntity, "These links cannot be exported", strings.Join(slices.Sorted(maps.Values(p)), " ")}
+		return &failure{fasthttp.StatusUnprocessableEntity, "These links cannot be exported",
+			strings.Join(slices.Sorted(maps.Values(p)), " ")}
 	}
 	if err != nil {
 		return err
@@ -266,8 +265,11 @@ func (d *Dashboard) exportLinks(c *call) error {
 	return nil
 }
 
-// export writes the links of the account that match filter, zipped if that is asked for. After an error the zipped file has no end.
-func (d *Dashboard) export(ctx context.Context, account int64, filter schema.LinkFilter, to io.Writer, conn net.Conn, zipped bool) error {
+// export writes the links of the account that match filter, zipped if that is asked for. After an error the zipped file
+// has no end.
+func (d *Dashboard) export(
+	ctx context.Context, account int64, filter schema.LinkFilter, to io.Writer, conn net.Conn, zipped bool,
+) error {
 	exporter := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(account))
 	if !zipped {
 		_, err := exporter.Export(ctx, account, filter, &patient{to, conn})

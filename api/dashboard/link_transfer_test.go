@@ -52,19 +52,21 @@ func (b *browser) sendBody(path, contentType string, body io.Reader) answer {
 // waitImport loads the page of imports until it shows a text.
 func (b *browser) waitImport(t *testing.T, text string) answer {
 	t.Helper()
-	testkit.Eventually(t, "the page shows "+text, func() bool { return strings.Contains(b.get("/dashboard/import").text(), text) })
+	testkit.Eventually(t, "the page shows "+text, func() bool {
+		return strings.Contains(b.get("/dashboard/import").text(), text)
+	})
 	b.seen.want(t, http.StatusOK)
 	return b.seen
 }
 
 // start sends the form that starts the import.
-func (b *browser) startImport(t *testing.T, phase string) answer {
+func (b *browser) startImport(t *testing.T) answer {
 	t.Helper()
 	_, rest, ok := strings.Cut(b.seen.body, `name="id" value="`)
 	if !ok {
 		t.Fatalf("no form:\n%s", b.seen.body)
 	}
-	return b.post("/dashboard/import/start", "id", rest[:strings.IndexByte(rest, '"')], "phase", phase)
+	return b.post("/dashboard/import/start", "id", rest[:strings.IndexByte(rest, '"')])
 }
 
 func TestImport(t *testing.T) {
@@ -85,7 +87,9 @@ func TestImport(t *testing.T) {
 	t.Run("checks a file before it creates anything", func(t *testing.T) {
 		b.upload(`C:\My "links".csv`, file).wantTo(t, "/dashboard/import")
 		page := b.waitImport(t, "Ready to import")
-		page.want(t, http.StatusOK, "My \"links\".csv", "It has 2 new links. 1 row has a link already. 2 rows will be skipped.", "Import 2 links", "The alias is already in use",
+		page.want(t, http.StatusOK, "My \"links\".csv",
+			"It has 2 new links. 1 row has a link already. 2 rows will be skipped.", "Import 2 links",
+			"The alias is already in use",
 			"http://sho.rt/first One, <b>bold</b> https://example.org/1", "go.example.org stays: 1 row", "Format linkstream")
 		wantHarmless(t, page)
 		if _, total, err := s.links.Links(t.Context(), s.account.ID, schema.LinkFilter{}, 1); err != nil || total != 1 {
@@ -93,24 +97,28 @@ func TestImport(t *testing.T) {
 		}
 	})
 	t.Run("imports it, and says what it skipped", func(t *testing.T) {
-		b.startImport(t, "importing").wantTo(t, "/dashboard/import")
-		b.waitImport(t, "was imported").want(t, http.StatusOK, "5 rows: 2 created, 1 already there, 2 skipped.", "See your links")
+		b.startImport(t).wantTo(t, "/dashboard/import")
+		b.waitImport(t, "was imported").want(t, http.StatusOK, "5 rows: 2 created, 1 already there, 2 skipped.",
+			"See your links")
 		link, err := schema.FindLink(t.Context(), s.links, 0, "first")
 		testkit.Must(t, err)
 		testkit.Equal(t, "title", link.Title, "One, <b>bold</b>")
 		a := b.get("/dashboard/import/errors.csv")
 		lines, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
 		testkit.Must(t, err)
-		if len(lines) != 3 || lines[1][0] != "4" || lines[2][0] != "5" || lines[2][1] != "long_url" || lines[0][2] != "problem" {
+		if len(lines) != 3 || lines[1][0] != "4" || lines[2][0] != "5" || lines[2][1] != "long_url" ||
+			lines[0][2] != "problem" {
 			t.Errorf("%v: %q", a.header, lines)
 		}
 	})
 	t.Run("starts nothing twice", func(t *testing.T) {
-		b.post("/dashboard/import/start", "id", "none", "phase", "importing").want(t, http.StatusUnprocessableEntity, "The file is not there any more")
+		b.post("/dashboard/import/start", "id", "none").want(t, http.StatusUnprocessableEntity,
+			"The file is not there any more")
 	})
 	t.Run("tells what cannot be imported", func(t *testing.T) {
 		b.upload("", "").want(t, http.StatusUnprocessableEntity, "Please choose a file that is not empty.")
-		b.sendBody("/dashboard/import", "text/plain", strings.NewReader("x")).want(t, http.StatusUnprocessableEntity, "Please choose a file")
+		b.sendBody("/dashboard/import", "text/plain", strings.NewReader("x")).want(t, http.StatusUnprocessableEntity,
+			"Please choose a file")
 		b.upload("picture.png", "\x89PNG\r\n\x1a\n\x00\x00").wantTo(t, "/dashboard/import")
 		b.waitImport(t, "cannot be imported")
 		for _, csrf := range [][]string{{"csrf", "x"}, {"domain_id", "1"}} {
@@ -127,33 +135,32 @@ func TestImport(t *testing.T) {
 		testkit.Must(t, err)
 		_, err = io.WriteString(part, large)
 		testkit.Must(t, err)
-		b.sendBody("/dashboard/import", form.FormDataContentType(), struct{ io.Reader }{&body}).want(t, http.StatusUnprocessableEntity, "larger than 32 MiB")
+		b.sendBody("/dashboard/import", form.FormDataContentType(), struct{ io.Reader }{&body}).want(t,
+			http.StatusUnprocessableEntity, "larger than 32 MiB")
 	})
 	t.Run("is not for visitors", func(t *testing.T) {
-		s.browser(t).upload("links.csv", file, "csrf", "x").wantTo(t, "/dashboard/sign-in?notice=ended&next=%2Fdashboard%2Fimport")
+		s.browser(t).upload("links.csv", file, "csrf", "x").wantTo(t,
+			"/dashboard/sign-in?notice=ended&next=%2Fdashboard%2Fimport")
 	})
 }
 
-// TestInterruptedImport has what a node leaves that is killed in mid-import: deploy/test/e2e kills one.
+// TestInterruptedImport has what a process leaves that is killed in mid-import: deploy/test/e2e kills one.
 func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(t)
-	b.upload("links.csv", "alias,long_url\none,https://example.org/1\ntwo,https://example.org/2\n").wantTo(t, "/dashboard/import")
-	b.waitImport(t, "Import 2 links")
-	upload, err := s.links.Upload(t.Context(), s.account.ID)
-	testkit.Must(t, err)
-	leave := func(phase string, lease time.Duration) answer {
-		note := schema.UploadNote{Status: strings.Replace(upload.Status, `"ready"`, `"`+phase+`"`, 1), Lease: lease}
-		has, err := s.links.NoteUpload(t.Context(), upload.ID, "killed", note)
-		if err != nil || !has {
-			t.Fatal(has, err)
-		}
+	const file = "alias,long_url\none,https://example.org/1\ntwo,https://example.org/2\n"
+	leave := func(phase string, at time.Time) answer {
+		testkit.Must(t, s.links.PutImport(t.Context(), schema.ImportStatus{AccountID: s.account.ID, ID: "killed",
+			Requested: phase == "ready",
+			Status:    `{"FileName": "links.csv", "Phase": "` + phase + `", "Report": {"Rows": 3, "Created": 2, "Present": 1}}`,
+			UpdatedAt: at}, at))
 		return b.get("/dashboard/import")
 	}
-	t.Run("looks as if it went on until the lease ends", func(t *testing.T) {
-		for phase, text := range map[string]string{"receiving": "Receiving “", "checking": "Checking “", "importing": "Importing “"} {
-			page := leave(phase, time.Hour)
+	t.Run("looks as if it went on until it has noted nothing for a while", func(t *testing.T) {
+		for phase, text := range map[string]string{"receiving": "Receiving “", "checking": "Checking “",
+			"ready": "Importing “", "importing": "Importing “"} {
+			page := leave(phase, time.Now())
 			page.want(t, http.StatusOK, text, "Refresh")
 			page.lacks(t, "Upload a file", "Upload another")
 			if !strings.Contains(page.body, `data-live="/dashboard/import?part=import"`) {
@@ -161,19 +168,24 @@ func TestInterruptedImport(t *testing.T) {
 			}
 		}
 		b.get("/dashboard/import?part=import").lacks(t, "<html", "data-done")
-		b.post("/dashboard/import/start", "id", upload.ID, "phase", "importing").want(t, http.StatusUnprocessableEntity, "is under way")
+		b.post("/dashboard/import/start", "id", "killed").want(t, http.StatusUnprocessableEntity, "is under way")
 		b.upload("other.csv", "x").want(t, http.StatusUnprocessableEntity, "An import of your account is under way.")
 	})
 	t.Run("is said when it has ended", func(t *testing.T) {
-		leave("receiving", 0).want(t, http.StatusOK, "was interrupted", "It was not received completely.", "Upload another file")
-		leave("checking", 0).want(t, http.StatusOK, "was interrupted", "Nothing was imported yet.", "Check it again")
-		b.startImport(t, "checking").wantTo(t, "/dashboard/import")
-		b.waitImport(t, "Import 2 links")
-		leave("importing", 0).want(t, http.StatusOK, "was interrupted", "Run it again: rows whose links already exist are skipped")
+		long := time.Now().Add(-time.Minute)
+		leave("receiving", long).want(t, http.StatusOK, "was interrupted", "It was not received completely.",
+			"Upload another file")
+		leave("checking", long).want(t, http.StatusOK, "was interrupted", "Nothing was imported yet. Please upload it again.")
+		leave("ready", long).want(t, http.StatusOK, "was interrupted", "Nothing was imported yet. Please upload it again.")
+		b.post("/dashboard/import/start", "id", "killed").want(t, http.StatusUnprocessableEntity, "is not there any more")
+		leave("importing", long).want(t, http.StatusOK, "was interrupted", "3 rows: 2 created, 1 already there, 0 skipped.",
+			"Run it again")
 		if !strings.Contains(b.get("/dashboard/import?part=import").body, "data-done") {
 			t.Error("the script goes on to poll")
 		}
-		b.startImport(t, "importing").wantTo(t, "/dashboard/import")
+		b.upload("links.csv", file).wantTo(t, "/dashboard/import")
+		b.waitImport(t, "Import 2 links")
+		b.startImport(t).wantTo(t, "/dashboard/import")
 		b.waitImport(t, "was imported").want(t, http.StatusOK, "2 rows: 2 created")
 	})
 }
@@ -188,7 +200,8 @@ func TestExport(t *testing.T) {
 	a := b.get("/dashboard/export.csv")
 	lines, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
 	testkit.Must(t, err)
-	if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Disposition"), `attachment; filename="links-`) || len(lines) != 3 ||
+	disposition := a.header.Get("Content-Disposition")
+	if a.status != http.StatusOK || !strings.HasPrefix(disposition, `attachment; filename="links-`) || len(lines) != 3 ||
 		lines[1][0] != "http://sho.rt/first" || lines[1][len(lines[1])-1] != "7" {
 		t.Errorf("%d %v %q", a.status, a.header, lines)
 	}
@@ -197,7 +210,8 @@ func TestExport(t *testing.T) {
 	}
 	t.Run("has what the list has", func(t *testing.T) {
 		const filtered = "/dashboard/export.csv?q=SECOND&amp;state=on"
-		if !strings.Contains(b.get("/dashboard/links?q=SECOND&state=on").body, `href="`+filtered+`" download>Export 1 link<`) {
+		if !strings.Contains(b.get("/dashboard/links?q=SECOND&state=on").body,
+			`href="`+filtered+`" download>Export 1 link<`) {
 			t.Errorf("the list does not lead to it:\n%s", b.seen.body)
 		}
 		lines, err := csv.NewReader(strings.NewReader(b.get(html.UnescapeString(filtered)).body)).ReadAll()
@@ -205,14 +219,15 @@ func TestExport(t *testing.T) {
 		if len(lines) != 2 || lines[1][0] != "http://sho.rt/second" {
 			t.Errorf("got %q", lines)
 		}
-		b.get("/dashboard/export.csv?q=a+b+c+d+e+f+g+h+i").want(t, http.StatusUnprocessableEntity, "A search has at most 8 words")
+		b.get("/dashboard/export.csv?q=a+b+c+d+e+f+g+h+i").want(t, http.StatusUnprocessableEntity,
+			"A search has at most 8 words")
 	})
 	t.Run("is imported by another account", func(t *testing.T) {
 		other := start(t)
 		b := other.signedIn(t)
 		b.upload("links.csv", a.body)
 		b.waitImport(t, "Import 2 links")
-		b.startImport(t, "importing")
+		b.startImport(t)
 		b.waitImport(t, "2 rows: 2 created")
 	})
 }

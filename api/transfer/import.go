@@ -45,7 +45,8 @@ func (im *Importer) run(ctx context.Context, accountID int64, file io.Reader, op
 	if err != nil {
 		return Report{}, err
 	}
-	s := &session{Importer: im, ctx: ctx, account: accountID, options: opts, dry: dry, reader: r, column: map[string]string{},
+	s := &session{Importer: im, ctx: ctx, account: accountID, options: opts, dry: dry, reader: r,
+		column: map[string]string{},
 		report: Report{Format: r.layout.format, Separator: r.separator, Columns: r.columns},
 		seed:   maphash.MakeSeed(), seen: map[uint64]uint64{}}
 	for _, column := range r.columns {
@@ -54,7 +55,8 @@ func (im *Importer) run(ctx context.Context, accountID int64, file io.Reader, op
 	if s.domains, err = im.domainsByHost(ctx, accountID); err != nil {
 		return s.report, err
 	}
-	return s.report, s.storeAll()
+	err = s.storeAll()
+	return s.report, err
 }
 
 // domainsByHost returns the IDs of the account's verified domains, and 0 for the default domain.
@@ -76,8 +78,8 @@ type chunk struct {
 	err    error // that ended the reading; nil if more may follow
 }
 
-// storeAll stores the rows chunk by chunk. It reads the next one meanwhile, because a store makes it wait. When it returns, the file
-// is not read any more.
+// storeAll stores the rows chunk by chunk. It reads the next one meanwhile, because a store makes it wait. When it
+// returns, the file is not read any more.
 func (s *session) storeAll() error {
 	chunks, stop := make(chan chunk), make(chan struct{})
 	var reading sync.WaitGroup

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -15,127 +14,186 @@ import (
 	"linkstream/schema"
 )
 
-// job is work on a file by this process.
+// job is work on a file that this process received.
 type job struct {
 	*Uploads
-	upload schema.Upload
-	holder string
+	account int64
+	id      string
+	file    heldFile
+	held    int64         // bytes of file, counted in Uploads.held
+	evicted chan struct{} // closed when other files took the place of file
 
 	mu     sync.Mutex
 	status Status
-	lines  strings.Builder // errors that were not noted yet
-	fresh  bool            // the next note replaces earlier errors
+	lines  strings.Builder // errors, as CSV
+	errors int             // lines
 }
 
-func (m *Uploads) newJob(upload schema.Upload, status Status) *job {
-	return &job{Uploads: m, upload: upload, status: status, holder: rand.Text()}
+// work is a method of Importer.
+type work func(ctx context.Context, accountID int64, file io.Reader, opts Options) (Report, error)
+
+// receive reads and keeps the file.
+func (j *job) receive(ctx context.Context, file io.Reader, alive func()) error {
+	part := make([]byte, heldPart)
+	n, err := readPart(file, part)
+	if n == 0 && err == nil {
+		err = ErrEmpty
+	}
+	if err == nil {
+		err = j.create(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for n > 0 && err == nil {
+		alive()
+		err = j.keep(part[:n])
+		if err == nil {
+			err = j.note(ctx, "")
+		}
+		if err == nil {
+			n, err = readPart(file, part)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	j.status.Phase, j.status.Problem = PhaseFailed, "The file was not received completely."
+	if errors.Is(err, ErrTooLarge) {
+		j.status.Problem = ErrTooLarge.Message
+	}
+	j.lastNote("")
+	if schema.ErrorCode(err) == schema.CodeNotFound { // another file took its place
+		return ErrWorking
+	}
+	return err
 }
 
-func (j *job) encoded() string {
+// keep adds a part to the file.
+func (j *job) keep(part []byte) error {
+	if j.status.Size += int64(len(part)); j.status.Size > MaxFile {
+		return ErrTooLarge
+	}
+	if !j.hold(j, j.file.add(part)) {
+		return ErrBusy
+	}
+	return nil
+}
+
+// create notes the job in place of the account's earlier one.
+func (j *job) create(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, noteTime)
+	defer cancel()
+	switch found, err := j.Find(ctx, j.account); {
+	case err != nil && schema.ErrorCode(err) != schema.CodeNotFound:
+		return err
+	case found.Working():
+		return ErrWorking
+	}
+	return j.store.PutImport(ctx, j.encoded(""), time.Now().Add(-kept))
+}
+
+// release gives back the room of the file.
+func (j *job) release() {
+	j.Uploads.mu.Lock()
+	defer j.Uploads.mu.Unlock()
+	j.Uploads.held -= j.held
+	j.held, j.file = 0, nil
+}
+
+func (j *job) encoded(lines string) schema.ImportStatus {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	text, err := json.Marshal(j.status)
 	if err != nil {
 		panic(err) // not reached: a status has texts and numbers
 	}
-	return string(text)
+	return schema.ImportStatus{AccountID: j.account, ID: j.id, Status: string(text), Errors: lines, UpdatedAt: time.Now()}
 }
 
-// note tells the store how far the job is, and renews its lease. It reports whether the job still has the file.
-func (j *job) note(ctx context.Context, note schema.UploadNote) (bool, error) {
-	j.mu.Lock()
-	note.Status, note.Errors, note.Restart = j.encoded(), j.lines.String(), j.fresh
-	j.lines.Reset()
-	j.fresh = false
-	j.mu.Unlock()
+// note stores the status. CodeNotFound if another file took the place of this one.
+func (j *job) note(ctx context.Context, lines string) error {
 	ctx, cancel := context.WithTimeout(ctx, noteTime)
 	defer cancel()
-	has, err := j.store.NoteUpload(ctx, j.upload.ID, j.holder, note)
-	if err != nil { // the next note says it again
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		later := j.lines.String()
-		j.lines.Reset()
-		j.lines.WriteString(note.Errors + later)
-		j.fresh = note.Restart
-	}
-	return has, err
+	return j.store.UpdateImport(ctx, j.encoded(lines))
 }
 
-// lastNote is a note that outlasts the request, or the process's will to go on.
-func (j *job) lastNote(note schema.UploadNote) {
-	if _, err := j.note(context.Background(), note); err != nil {
-		j.log.Warn("state of an import not stored", "upload", j.upload.ID, "error", err)
+// lastNote is a note that outlasts the request, and the process's will to go on.
+func (j *job) lastNote(lines string) {
+	if err := j.note(context.Background(), lines); err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
+		j.log.Warn("state of an import not stored", "import", j.id, "error", err)
 	}
 }
 
-// run checks or imports the file.
-func (j *job) run(ctx context.Context, phase Phase) {
+// run checks the file, and imports it if its owner asks for that.
+func (j *job) run(ctx context.Context) {
+	defer j.jobs.Done()
+	defer j.release()
+	ready := j.do(ctx, PhaseChecking, j.importer.Preview)
+	<-j.free
+	if ready && j.status.Report.Created > 0 && j.wait(ctx) {
+		j.do(ctx, PhaseImporting, j.importer.Import)
+	}
+}
+
+// do checks or imports the file, and notes the progress. It reports whether it succeeded.
+func (j *job) do(ctx context.Context, phase Phase, work work) bool {
+	j.mu.Lock()
+	j.status.Phase, j.status.Report, j.errors = phase, Report{}, 0
+	j.lines.Reset()
+	j.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	j.mu.Lock()
-	j.status.Phase, j.status.Report, j.status.Problem, j.status.Errors, j.fresh = phase, Report{}, "", 0, true
-	j.mu.Unlock()
-	noted := make(chan struct{})
-	go func() {
-		defer close(noted)
-		j.noteUntilDone(ctx, cancel)
-	}()
-	report, err := j.work(ctx, phase)
+	var noting sync.WaitGroup
+	noting.Go(func() { j.noteUntilDone(ctx, cancel) })
+	report, err := j.inTurn(ctx, work)
 	stopped := ctx.Err() != nil
 	cancel()
-	<-noted
-	j.end(phase, report, err, stopped)
+	noting.Wait()
+	return j.end(phase, report, err, stopped)
 }
 
-// work waits for its turn, and then checks or imports the file.
-func (j *job) work(ctx context.Context, phase Phase) (Report, error) {
+// inTurn waits for a turn, and then does the work.
+func (j *job) inTurn(ctx context.Context, work work) (Report, error) {
 	select {
 	case j.turn <- struct{}{}:
 		defer func() { <-j.turn }()
 	case <-ctx.Done():
 		return Report{}, ctx.Err()
 	}
-	work := j.importer.Preview
-	if phase == PhaseImporting {
-		work = j.importer.Import
-	}
-	return work(ctx, j.upload.AccountID, &parts{ctx: ctx, store: j.store, id: j.upload.ID},
-		Options{DomainID: j.status.DomainID, Progress: j.progress, OnError: j.addError})
+	return work(ctx, j.account, j.file.reader(), Options{DomainID: j.status.DomainID, Progress: j.progress,
+		OnError: j.addError})
 }
 
-// end notes what became of the job. A job that was stopped, or that a store has failed, stays in its phase: it was interrupted.
-func (j *job) end(phase Phase, report Report, err error, stopped bool) {
+// end notes the end of a phase, and reports whether the work succeeded.
+func (j *job) end(phase Phase, report Report, err error, stopped bool) (succeeded bool) {
 	j.mu.Lock()
 	j.status.Report = report
-	var told *schema.Error
-	done := false
+	var invalid *schema.Error
 	switch {
 	case stopped:
+		j.status.Stopped = true
 	case err == nil && phase == PhaseImporting:
-		j.status.Phase, done = PhaseDone, true
+		j.status.Phase, succeeded = PhaseDone, true
 	case err == nil:
-		j.status.Phase = PhaseReady
-	case errors.As(err, &told) && told.Code == schema.CodeInvalid:
-		j.status.Phase, j.status.Problem, done = PhaseFailed, told.Message, true
+		j.status.Phase, succeeded = PhaseReady, true
+	case errors.As(err, &invalid) && invalid.Code == schema.CodeInvalid:
+		j.status.Phase, j.status.Problem = PhaseFailed, invalid.Message
 	default:
-		j.log.Error("import interrupted", "upload", j.upload.ID, "account", j.upload.AccountID, "error", err)
+		j.status.Stopped = true
+		j.log.Error("import interrupted", "import", j.id, "account", j.account, "error", err)
 	}
 	j.mu.Unlock()
-	j.lastNote(schema.UploadNote{Drop: done})
+	j.lastNote(j.lines.String())
+	return succeeded
 }
 
-// noteUntilDone notes how far the job is, and cancels it when the file was given to somebody else, or when the store has not
-// answered for the time of a lease.
+// noteUntilDone notes the progress until ctx is done. It cancels the job if another file took the place of this one.
 func (j *job) noteUntilDone(ctx context.Context, cancel context.CancelFunc) {
 	ticks := time.NewTicker(noteEvery)
 	defer ticks.Stop()
-	for last := time.Now(); ; {
-		switch has, err := j.note(ctx, schema.UploadNote{Lease: lease}); {
-		case err == nil && !has:
-			cancel()
-			return
-		case err == nil:
-			last = time.Now()
-		case time.Since(last) > lease:
+	for {
+		if schema.ErrorCode(j.note(ctx, "")) == schema.CodeNotFound {
 			cancel()
 			return
 		}
@@ -145,6 +203,38 @@ func (j *job) noteUntilDone(ctx context.Context, cancel context.CancelFunc) {
 		case <-ticks.C:
 		}
 	}
+}
+
+// wait waits until the owner asks to import the file. It reports whether the file is there to be imported.
+func (j *job) wait(ctx context.Context) bool {
+	j.await(j)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	ticks := time.NewTicker(noteEvery)
+	defer ticks.Stop()
+	for waits := true; waits; {
+		select {
+		case <-ctx.Done():
+			waits = false
+		case <-j.evicted:
+			waits = false
+		case <-ticks.C:
+			found, err := j.store.ImportStatus(ctx, j.account)
+			switch {
+			case schema.ErrorCode(err) == schema.CodeNotFound, err == nil && found.ID != j.id:
+				j.leave(j)
+				return false
+			case err == nil && found.Requested && j.leave(j):
+				return true
+			}
+		}
+	}
+	j.leave(j)
+	j.mu.Lock()
+	j.status.Stopped = true
+	j.mu.Unlock()
+	j.lastNote(j.lines.String())
+	return false
 }
 
 func (j *job) progress(p Progress) {
@@ -158,42 +248,14 @@ const errorHeader = "line,column,problem\n"
 
 // addError adds a line, unless there are too many.
 func (j *job) addError(e RowError) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.status.Errors == MaxErrorLines {
+	if j.errors == MaxErrorLines {
 		return
 	}
-	j.status.Errors++
+	j.errors++
 	out := csv.NewWriter(&j.lines)
-	_ = out.Write([]string{strconv.Itoa(e.Line), Guard(withoutNUL(e.Column)), Guard(withoutNUL(e.Reason))}) // a Builder takes everything
+	_ = out.Write([]string{strconv.Itoa(e.Line), Guard(withoutNUL(e.Column)), Guard(withoutNUL(e.Reason))}) // never fails
 	out.Flush()
 }
 
 // withoutNUL returns text that stores can keep.
 func withoutNUL(text string) string { return strings.ReplaceAll(text, "\x00", "") }
-
-// parts reads a file part by part.
-type parts struct {
-	ctx   context.Context
-	store schema.UploadStore
-	id    string
-	next  int
-	rest  []byte
-}
-
-func (p *parts) Read(to []byte) (int, error) {
-	if len(p.rest) == 0 {
-		part, err := p.store.UploadPart(p.ctx, p.id, p.next)
-		if schema.ErrorCode(err) == schema.CodeNotFound && p.next > 0 {
-			return 0, io.EOF
-		}
-		if err != nil {
-			return 0, err
-		}
-		p.rest = part
-		p.next++
-	}
-	n := copy(to, p.rest)
-	p.rest = p.rest[n:]
-	return n, nil
-}

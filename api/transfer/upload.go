@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,17 +18,23 @@ import (
 const (
 	MaxFile       = 32 << 20 // bytes
 	MaxErrorLines = 10_000   // lines of errors that are kept
-	maxJobs       = 16       // files that a process receives, has in line or works on, with a part of each in memory
-	maxWork       = 2        // files that it works on at a time
 	maxName       = 100      // characters of a file's name
 	kept          = 24 * time.Hour
-	maxKept       = 1 << 30 // bytes of files that nobody works on, and of their errors; the oldest are dropped
+)
+
+// Limits of a process.
+const (
+	maxJobs    = 16       // files that it receives or checks
+	maxWork    = 2        // files that it checks or imports at a time
+	maxWaiting = 64       // checked files that wait for their owners
+	maxHeld    = 64 << 20 // bytes of all files, compressed
+	maxWait    = time.Hour
 )
 
 const (
-	lease     = 15 * time.Second
 	noteEvery = time.Second
-	noteTime  = 10 * time.Second // for a note to the store
+	noteTime  = 10 * time.Second
+	lostAfter = 15 * time.Second // without a note
 )
 
 // Phase is the present or last step of an import.
@@ -46,47 +52,57 @@ const (
 
 // Errors of Uploads for the client.
 var (
-	ErrBusy     = schema.ClientErrorf(schema.CodeUnavailable, "Other imports are under way. Please try again in a minute.")
-	ErrWorking  = schema.ClientErrorf(schema.CodeConflict, "An import of your account is under way. Wait until it has ended.")
-	ErrTooLarge = schema.ClientErrorf(schema.CodeInvalid, "The file is larger than 32 MiB. Import it in parts: each needs the first line.")
-	ErrEmpty    = schema.ClientErrorf(schema.CodeInvalid, "Please choose a file that is not empty.")
-	ErrGone     = schema.ClientErrorf(schema.CodeNotFound, "The file is not there any more. Please upload it again.")
+	ErrBusy    = schema.ClientErrorf(schema.CodeUnavailable, "Other imports are under way. Please try again in a minute.")
+	ErrWorking = schema.ClientErrorf(schema.CodeConflict,
+		"An import of your account is under way. Wait until it has ended.")
+	ErrTooLarge = schema.ClientErrorf(schema.CodeInvalid,
+		"The file is larger than 32 MiB. Import it in parts: each needs the first line.")
+	ErrEmpty = schema.ClientErrorf(schema.CodeInvalid, "Please choose a file that is not empty.")
+	ErrGone  = schema.ClientErrorf(schema.CodeNotFound, "The file is not there any more. Please upload it again.")
 )
 
-// Status is how far the import of a file is.
+// Status is the progress of an import.
 type Status struct {
+	FileName string
 	Phase    Phase
+	Stopped  bool // the process gave it up in this phase
 	Report   Report
 	Problem  string // why it has failed, for the owner of the file
 	DomainID *int64 // of links whose host is not a domain of the account; nil: the default domain
 	Size     int64  // bytes
-	Errors   int64  // lines of errors that are kept
 }
 
-// Job is the file of an account.
+// Job is the last import of an account.
 type Job struct {
-	schema.Upload
 	Status
+	ID        string
+	requested bool // the owner has asked to import the file
+	lost      bool // the process has not noted anything for a while
 }
 
-// Working reports whether somebody works on the file.
-func (j Job) Working() bool { return j.Leased }
-
-// Interrupted reports whether nobody works on the file any more, though it is not finished.
-func (j Job) Interrupted() bool {
-	return !j.Leased && (j.Phase == PhaseReceiving || j.Phase == PhaseChecking || j.Phase == PhaseImporting)
+func (j Job) started() bool {
+	return j.Phase == PhaseReceiving || j.Phase == PhaseChecking || j.Phase == PhaseImporting ||
+		j.Phase == PhaseReady && j.requested
 }
+
+// Working reports whether a process works on the file.
+func (j Job) Working() bool { return j.started() && !j.Stopped && !j.lost }
+
+// Interrupted reports whether the import ended before its time: it needs the file again.
+func (j Job) Interrupted() bool { return j.Stopped || j.started() && j.lost }
 
 // Percent returns how much of the file is done.
 func (j Job) Percent() int64 { return min(100, 100*j.Report.Bytes/max(1, j.Size)) }
 
 // Uploads imports uploaded files of links in the background: one file of an account at a time.
 //
-// The file and the progress are in the link store, so that every process of the api can show them, and take over. The process that works
-// on a file holds a lease, which it renews. If it is killed, the lease ends and the import counts as interrupted. Starting it again
-// creates no link twice. Its methods may be called concurrently.
+// The process that received a file has it in memory, checks it, and imports it when its owner asks for that. It notes
+// its progress in the link store, where every process of the api can show it and ask for the import. If the process is
+// stopped or killed, the import counts as interrupted, and its owner uploads the file again. That creates no link
+// twice. Nothing depends on the clocks of processes but whether an import is shown as interrupted: two imports at a
+// time create each link once. Methods may be called concurrently.
 type Uploads struct {
-	store    schema.UploadStore
+	store    schema.ImportStore
 	importer *Importer
 	log      *slog.Logger
 	free     chan struct{} // a semaphore of maxJobs
@@ -97,11 +113,14 @@ type Uploads struct {
 	end     context.CancelFunc
 	stopped bool
 	jobs    sync.WaitGroup
+	held    int64  // bytes of all files, compressed
+	waiting []*job // for their owners, the first one for the longest time
 }
 
-// NewUploads returns Uploads that works on files in store.
-func NewUploads(store schema.UploadStore, importer *Importer, log *slog.Logger) *Uploads {
-	m := &Uploads{store: store, importer: importer, log: log, free: make(chan struct{}, maxJobs), turn: make(chan struct{}, maxWork)}
+// NewUploads returns Uploads that notes its progress in store.
+func NewUploads(store schema.ImportStore, importer *Importer, log *slog.Logger) *Uploads {
+	m := &Uploads{store: store, importer: importer, log: log, free: make(chan struct{}, maxJobs),
+		turn: make(chan struct{}, maxWork)}
 	m.ctx, m.end = context.WithCancel(context.Background())
 	return m
 }
@@ -116,109 +135,45 @@ func (m *Uploads) Run(ctx context.Context) {
 	m.jobs.Wait()
 }
 
-// Find returns the file of an account. CodeNotFound if it has none.
+// Find returns the last import of an account. CodeNotFound if it has none.
 func (m *Uploads) Find(ctx context.Context, accountID int64) (Job, error) {
-	upload, err := m.store.Upload(ctx, accountID)
-	job := Job{Upload: upload}
+	found, err := m.store.ImportStatus(ctx, accountID)
+	job := Job{ID: found.ID, requested: found.Requested, lost: time.Since(found.UpdatedAt) > lostAfter}
 	if err == nil {
-		err = json.Unmarshal([]byte(upload.Status), &job.Status)
+		err = json.Unmarshal([]byte(found.Status), &job.Status)
 	}
 	return job, err
 }
 
 // Errors returns the lines of errors of the last check or import, as CSV.
 func (m *Uploads) Errors(ctx context.Context, accountID int64) (string, error) {
-	upload, err := m.store.Upload(ctx, accountID)
-	if err != nil {
-		return "", err
-	}
-	lines, err := m.store.UploadErrors(ctx, upload.ID)
+	lines, err := m.store.ImportErrors(ctx, accountID)
 	return errorHeader + lines, err
 }
 
-// Receive stores a file and begins to check it. It calls alive after each part of it. ErrBusy, ErrWorking, ErrEmpty or ErrTooLarge; other
-// errors are those of the store or of file.
-func (m *Uploads) Receive(ctx context.Context, accountID int64, name string, domainID *int64, file io.Reader, alive func()) error {
+// Receive reads a file and begins to check it. It calls alive after each part of it. ErrBusy, ErrWorking, ErrEmpty or
+// ErrTooLarge; other errors are those of the store or of file.
+func (m *Uploads) Receive(
+	ctx context.Context, accountID int64, name string, domainID *int64, file io.Reader, alive func(),
+) error {
 	if !m.begin() {
 		return ErrBusy
 	}
-	j := m.newJob(schema.Upload{ID: rand.Text(), AccountID: accountID, FileName: cleanName(name), CreatedAt: time.Now().UTC()},
-		Status{Phase: PhaseReceiving, DomainID: domainID})
-	part := make([]byte, schema.MaxUploadPart)
-	n, err := readPart(file, part)
-	if n == 0 && err == nil {
-		err = ErrEmpty
-	}
-	if err == nil {
-		err = m.create(ctx, j)
-	}
-	if err != nil {
-		m.finish()
+	j := &job{Uploads: m, account: accountID, id: rand.Text(), evicted: make(chan struct{}),
+		status: Status{FileName: cleanName(name), Phase: PhaseReceiving, DomainID: domainID}}
+	if err := j.receive(ctx, file, alive); err != nil {
+		j.release()
+		<-m.free
+		m.jobs.Done()
 		return err
 	}
-	for number := 0; n > 0 && err == nil; number++ {
-		alive()
-		if j.status.Size += int64(n); j.status.Size > MaxFile {
-			err = ErrTooLarge
-			break
-		}
-		if err = m.addPart(ctx, j.upload.ID, number, part[:n]); err == nil {
-			_, err = j.note(ctx, schema.UploadNote{Lease: lease})
-		}
-		if err == nil {
-			n, err = readPart(file, part)
-		}
-	}
-	if err != nil {
-		j.status.Phase, j.status.Problem = PhaseFailed, "The file was not received completely."
-		if errors.Is(err, ErrTooLarge) {
-			j.status.Problem = ErrTooLarge.Message
-		}
-		j.lastNote(schema.UploadNote{Drop: true})
-		m.finish()
-		return err
-	}
-	m.start(j, PhaseChecking)
+	go j.run(m.ctx)
 	return nil
 }
 
-// readPart reads until the part is full or the file ends. Unlike io.ReadFull it tells the end of a file from that of a connection,
-// which is io.ErrUnexpectedEOF.
-func readPart(file io.Reader, part []byte) (n int, err error) {
-	for n < len(part) && err == nil {
-		var more int
-		more, err = file.Read(part[n:])
-		n += more
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return n, err
-}
-
-func (m *Uploads) addPart(ctx context.Context, id string, number int, part []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, noteTime)
-	defer cancel()
-	return m.store.AddUploadPart(ctx, id, number, part)
-}
-
-// create stores the upload of a job without parts.
-func (m *Uploads) create(ctx context.Context, j *job) error {
-	ctx, cancel := context.WithTimeout(ctx, noteTime)
-	defer cancel()
-	upload := j.upload
-	upload.Status = j.encoded()
-	err := m.store.CreateUpload(ctx, upload, j.holder, lease,
-		schema.UploadsKept{Since: time.Now().Add(-kept), Parts: maxKept / schema.MaxUploadPart})
-	if schema.ErrorCode(err) == schema.CodeConflict {
-		return ErrWorking
-	}
-	return err
-}
-
-// Start begins to check or to import the file of an account, again if that was interrupted. ErrBusy, ErrWorking or ErrGone: also if
-// the account's file is not the one with this ID.
-func (m *Uploads) Start(ctx context.Context, accountID int64, id string, phase Phase) error {
+// Start imports the file of an account, which was checked. ErrWorking, or ErrGone: also if the account's file is not
+// the one with this ID.
+func (m *Uploads) Start(ctx context.Context, accountID int64, id string) error {
 	found, err := m.Find(ctx, accountID)
 	switch {
 	case schema.ErrorCode(err) == schema.CodeNotFound, err == nil && found.ID != id:
@@ -227,26 +182,17 @@ func (m *Uploads) Start(ctx context.Context, accountID int64, id string, phase P
 		return err
 	case found.Working():
 		return ErrWorking
-	case found.Phase == PhaseReceiving, found.Phase == PhaseFailed, found.Phase == PhaseDone, phase == PhaseImporting && found.Phase == PhaseChecking:
+	case found.Phase != PhaseReady || found.Report.Created == 0 || found.Interrupted():
 		return ErrGone
 	}
-	if !m.begin() {
-		return ErrBusy
+	err = m.store.RequestImport(ctx, accountID, id, time.Now())
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return ErrGone
 	}
-	j := m.newJob(found.Upload, found.Status)
-	j.status.Phase = phase
-	if has, err := j.note(ctx, schema.UploadNote{Lease: lease}); err != nil || !has {
-		m.finish()
-		if err == nil {
-			err = ErrWorking
-		}
-		return err
-	}
-	m.start(j, phase)
-	return nil
+	return err
 }
 
-// begin reports whether there is room for a job. If so, finish must follow.
+// begin reports whether there is room for a job. If so, it has a place in free and in jobs.
 func (m *Uploads) begin() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -262,16 +208,50 @@ func (m *Uploads) begin() bool {
 	}
 }
 
-func (m *Uploads) finish() {
-	<-m.free
-	m.jobs.Done()
+// hold reserves n bytes for the file of j, in place of files that have waited for their owners for the longest time. It
+// reports whether there is room.
+func (m *Uploads) hold(j *job, n int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.held+n > maxHeld && len(m.waiting) > 0 {
+		m.evict()
+	}
+	if m.held+n > maxHeld {
+		return false
+	}
+	m.held += n
+	j.held += n
+	return true
 }
 
-func (m *Uploads) start(j *job, phase Phase) {
-	go func() {
-		defer m.finish()
-		j.run(m.ctx, phase)
-	}()
+// evict drops the file that has waited the longest. Its caller holds mu.
+func (m *Uploads) evict() {
+	first := m.waiting[0]
+	m.waiting = slices.Delete(m.waiting, 0, 1)
+	m.held -= first.held
+	first.held, first.file = 0, nil
+	close(first.evicted)
+}
+
+// await adds j to the files that wait for their owners.
+func (m *Uploads) await(j *job) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.waiting) == maxWaiting {
+		m.evict()
+	}
+	m.waiting = append(m.waiting, j)
+}
+
+// leave ends the waiting of j. It reports whether the file is still there.
+func (m *Uploads) leave(j *job) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.Index(m.waiting, j)
+	if i >= 0 {
+		m.waiting = slices.Delete(m.waiting, i, i+1)
+	}
+	return i >= 0
 }
 
 // cleanName returns the name of a file as pages can show it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func newUploads(t *testing.T) *uploads {
 	return &uploads{t, store, account.ID}
 }
 
-// process runs a Manager of a process until stop, and at most until the test ends.
+// process runs the Uploads of a process until stop, and at most until the test ends.
 func (f *uploads) process(fault storetest.Fault) (m *transfer.Uploads, stop func()) {
 	f.t.Helper()
 	log := slog.New(slog.NewTextHandler(f.t.Output(), nil))
@@ -72,25 +73,38 @@ func rows(n int) string {
 	return file.String()
 }
 
+// imports imports a file of rows and returns the result.
+func (f *uploads) imports(m *transfer.Uploads, file string) transfer.Job {
+	f.t.Helper()
+	testkit.Must(f.t, f.receive(m, strings.NewReader(file)))
+	job := f.wait(m, transfer.PhaseReady)
+	testkit.Must(f.t, m.Start(f.t.Context(), f.account, job.ID))
+	return f.wait(m, transfer.PhaseDone)
+}
+
 func TestUpload(t *testing.T) {
 	f := newUploads(t)
 	m, _ := f.process(nil)
-	testkit.Must(t, f.receive(m, strings.NewReader(rows(2500))))
+	other, _ := f.process(nil)
+	testkit.Must(t, f.receive(m, strings.NewReader(rows(50_000)))) // of more than one part
 	job := f.wait(m, transfer.PhaseReady)
-	testkit.Equal(t, "to create", job.Report.Created, 2500)
-	testkit.Must(t, m.Start(t.Context(), f.account, job.ID, transfer.PhaseImporting))
-	job = f.wait(m, transfer.PhaseDone)
-	testkit.Equal(t, "created", job.Report.Created, 2500)
-	testkit.Equal(t, "percent", job.Percent(), 100)
-	if _, err := f.store.UploadPart(t.Context(), job.ID, 0); schema.ErrorCode(err) != schema.CodeNotFound {
-		t.Errorf("the file is kept: %v", err)
+	testkit.Equal(t, "to create", job.Report.Created, 50_000)
+	if err := m.Start(t.Context(), f.account, "another"); !errors.Is(err, transfer.ErrGone) {
+		t.Errorf("another file is imported: %v", err)
 	}
-	if err := m.Start(t.Context(), f.account, job.ID, transfer.PhaseImporting); !errors.Is(err, transfer.ErrGone) {
+	testkit.Must(t, other.Start(t.Context(), f.account, job.ID)) // the request came to another process
+	if job, err := other.Find(t.Context(), f.account); err != nil || !job.Working() {
+		t.Errorf("%+v, %v", job, err)
+	}
+	job = f.wait(m, transfer.PhaseDone)
+	testkit.Equal(t, "created", job.Report.Created, 50_000)
+	testkit.Equal(t, "percent", job.Percent(), 100)
+	if err := m.Start(t.Context(), f.account, job.ID); !errors.Is(err, transfer.ErrGone) {
 		t.Errorf("it is imported again: %v", err)
 	}
 }
 
-// TestStoppedProcess stops a process in mid-import. Another one goes on, and makes each link once.
+// TestStoppedProcess stops a process in mid-import. The file, uploaded again to another one, makes each link once.
 func TestStoppedProcess(t *testing.T) {
 	f := newUploads(t)
 	stopping := make(chan struct{}, 1)
@@ -109,10 +123,10 @@ func TestStoppedProcess(t *testing.T) {
 	second, _ := f.process(nil)
 	testkit.Must(t, f.receive(first, strings.NewReader(rows(2500))))
 	job := f.wait(first, transfer.PhaseReady)
-	testkit.Must(t, first.Start(t.Context(), f.account, job.ID, transfer.PhaseImporting))
+	testkit.Must(t, first.Start(t.Context(), f.account, job.ID))
 	<-stopping
-	if err := second.Start(t.Context(), f.account, job.ID, transfer.PhaseImporting); !errors.Is(err, transfer.ErrWorking) {
-		t.Errorf("two processes work on one file: %v", err)
+	if err := second.Start(t.Context(), f.account, job.ID); !errors.Is(err, transfer.ErrWorking) {
+		t.Errorf("the file is imported twice at a time: %v", err)
 	}
 	if err := f.receive(second, strings.NewReader(rows(1))); !errors.Is(err, transfer.ErrWorking) {
 		t.Errorf("the file is replaced while it is imported: %v", err)
@@ -120,18 +134,76 @@ func TestStoppedProcess(t *testing.T) {
 	stop()
 	job, err := second.Find(t.Context(), f.account)
 	testkit.Must(t, err)
-	if !job.Interrupted() || job.Report.Created != 1000 {
+	if !job.Interrupted() || job.Phase != transfer.PhaseImporting || job.Report.Created != 1000 {
 		t.Fatalf("%s, interrupted %t, created %d", job.Phase, job.Interrupted(), job.Report.Created)
 	}
 	if err := f.receive(first, strings.NewReader(rows(1))); !errors.Is(err, transfer.ErrBusy) {
 		t.Errorf("a process that has stopped takes a file: %v", err)
 	}
-	testkit.Must(t, second.Start(t.Context(), f.account, job.ID, transfer.PhaseImporting))
-	job = f.wait(second, transfer.PhaseDone)
+	job = f.imports(second, rows(2500))
 	testkit.Equal(t, "created and present", []int64{job.Report.Created, job.Report.Present}, []int64{1500, 1000})
 	_, total, err := f.store.Links(t.Context(), f.account, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", total, 2500)
+}
+
+// TestWaitingFiles has files that were checked and whose owners do not ask to import them.
+func TestWaitingFiles(t *testing.T) {
+	f := newUploads(t)
+	m, stop := f.process(nil)
+	interrupted := func(job transfer.Job) {
+		t.Helper()
+		testkit.Eventually(t, "the file is dropped", func() bool {
+			found, err := m.Find(t.Context(), f.account)
+			return err == nil && found.ID == job.ID && found.Interrupted()
+		})
+		if err := m.Start(t.Context(), f.account, job.ID); !errors.Is(err, transfer.ErrGone) {
+			t.Errorf("a dropped file is imported: %v", err)
+		}
+	}
+	testkit.Must(t, f.receive(m, strings.NewReader(rows(1))))
+	first := f.wait(m, transfer.PhaseReady)
+	testkit.Must(t, f.receive(m, strings.NewReader(rows(2))))
+	second := f.wait(m, transfer.PhaseReady)
+	if err := m.Start(t.Context(), f.account, first.ID); !errors.Is(err, transfer.ErrGone) {
+		t.Errorf("a file is imported in whose place is another one: %v", err)
+	}
+	owner := f.account
+	for _, email := range []string{"b@example.org", "c@example.org", "d@example.org"} {
+		account := schema.Account{Email: email, CreatedAt: time.Now()}
+		testkit.Must(t, f.store.CreateAccount(t.Context(), &account))
+		f.account = account.ID
+		// Random bytes cannot be compressed.
+		file := io.MultiReader(strings.NewReader(rows(1)), strings.NewReader("x,"),
+			io.LimitReader(&noise{rand.New(rand.NewPCG(1, 2))}, transfer.MaxFile-1<<20))
+		testkit.Must(t, f.receive(m, file))
+		f.wait(m, transfer.PhaseReady)
+	}
+	f.account = owner
+	interrupted(second)
+	f.account++ // the first of the others
+	job, err := m.Find(t.Context(), f.account)
+	testkit.Must(t, err)
+	interrupted(job)
+	f.account += 2
+	job, err = m.Find(t.Context(), f.account)
+	testkit.Must(t, err)
+	stop()
+	interrupted(job)
+}
+
+// noise is letters in no order, in lines of 8 KiB that are not links.
+type noise struct{ random *rand.Rand }
+
+func (n *noise) Read(to []byte) (int, error) {
+	to = to[:min(len(to), 8<<10)]
+	for i := range to {
+		if to[i] = byte(n.random.IntN(256)); to[i] == '"' || to[i] < 1<<5 {
+			to[i] = ' '
+		}
+	}
+	to[len(to)-1] = '\n'
+	return len(to), nil
 }
 
 // torn is a connection that ends before its file.
@@ -151,7 +223,8 @@ func TestUnusableFiles(t *testing.T) {
 	if err := f.receive(m, strings.NewReader("")); !errors.Is(err, transfer.ErrEmpty) {
 		t.Errorf("an empty file: %v", err)
 	}
-	if err := f.receive(m, torn{strings.NewReader(rows(50_000))}); !errors.Is(err, io.ErrUnexpectedEOF) { // of more than one part
+	several := strings.NewReader(rows(50_000)) // parts
+	if err := f.receive(m, torn{several}); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a file that did not arrive as a whole: %v", err)
 	}
 	testkit.Equal(t, "problem", f.wait(m, transfer.PhaseFailed).Problem, "The file was not received completely.")
@@ -161,7 +234,8 @@ func TestUnusableFiles(t *testing.T) {
 	}
 	f.wait(m, transfer.PhaseFailed)
 	testkit.Must(t, f.receive(m, strings.NewReader("what,is,this\n1,2,3\n")))
-	if job := f.wait(m, transfer.PhaseFailed); job.Problem == "" || job.Problem == "The file was not received completely." {
+	if job := f.wait(m, transfer.PhaseFailed); job.Problem == "" ||
+		job.Problem == "The file was not received completely." {
 		t.Errorf("a file that is not understood: %+v", job)
 	}
 }
@@ -181,11 +255,11 @@ func TestErrorsOfUploads(t *testing.T) {
 	m, _ := f.process(nil)
 	file := "alias,=long\x00_url,long_url\n" + strings.Repeat("x,,=1+1\n", transfer.MaxErrorLines)
 	testkit.Must(t, f.receive(m, strings.NewReader(file)))
-	job := f.wait(m, transfer.PhaseReady)
-	testkit.Equal(t, "lines", job.Errors, transfer.MaxErrorLines)
+	f.wait(m, transfer.PhaseReady)
 	lines, err := m.Errors(t.Context(), f.account)
 	testkit.Must(t, err)
-	if n := strings.Count(lines, "\n"); n != transfer.MaxErrorLines+1 || !strings.HasPrefix(lines, "line,column,problem\n2,") {
+	if n := strings.Count(lines, "\n"); n != transfer.MaxErrorLines+1 ||
+		!strings.HasPrefix(lines, "line,column,problem\n2,") {
 		t.Errorf("%d lines, which begin with %.100q", n, lines)
 	}
 }

@@ -55,10 +55,8 @@ func (e *env) fillLinks(t *testing.T, links *sqlite.Store, account schema.Accoun
 	_, err = links.TakeLease(ctx, holder, schema.LimitLease{LinkID: call.Links[0].ID, Call: 1})
 	testkit.Must(t, err)
 
-	testkit.Must(t, links.CreateUpload(ctx, schema.Upload{ID: "upload", AccountID: account.ID, FileName: "links.csv",
-		CreatedAt: now, Status: "{}"},
-		"holder", time.Hour, schema.UploadsKept{Since: now, Parts: 10}))
-	testkit.Must(t, links.AddUploadPart(ctx, "upload", 0, part))
+	testkit.Must(t, links.PutImport(ctx, schema.ImportStatus{AccountID: account.ID, ID: "import", Status: "{}",
+		Errors: "2,“ü”\n", Requested: true, UpdatedAt: now}, now))
 	testkit.Must(t, links.PutCertificateFile(ctx, "a/b", part))
 	testkit.Must(t,
 		links.NoteCertificate(ctx, schema.CertificateState{Host: domain.Host, AttemptedAt: now, Error: "refused"}))
@@ -130,8 +128,8 @@ func owned(t *testing.T, links schema.Database, now time.Time) (all []any) {
 	read(limited, err)
 	read(links.LimitUse(ctx, []int64{limited.ID}))
 	read(links.RecordedCall(ctx, schema.IdempotentCall{AccountID: account.ID, Key: secret, At: now}))
-	read(links.Upload(ctx, account.ID))
-	read(links.UploadPart(ctx, "upload", 0))
+	read(links.ImportStatus(ctx, account.ID))
+	read(links.ImportErrors(ctx, account.ID))
 	read(links.CertificateFile(ctx, "a/b"))
 	read(links.CertificateState(ctx, domains[0].Host))
 	shares, err := links.Shares(ctx, account.ID)

@@ -383,10 +383,6 @@ func (f FaultyClicks) ReportDetail(ctx context.Context) (schema.ReportDetail, er
 	return one(ctx, f.Fault, "ReportDetail", func() (schema.ReportDetail, error) { return f.ReportStore.ReportDetail(ctx) })
 }
 
-func (f FaultyDatabase) CreateUpload(ctx context.Context, upload schema.Upload, holder string, lease time.Duration, keep schema.UploadsKept) error {
-	return do(ctx, f.Fault, "CreateUpload", func() error { return f.Database.CreateUpload(ctx, upload, holder, lease, keep) })
-}
-
 func (f FaultyDatabase) ValidSessions(ctx context.Context, ids []int64, now time.Time) ([]int64, error) {
 	return one(ctx, f.Fault, "ValidSessions", func() ([]int64, error) { return f.Database.ValidSessions(ctx, ids, now) })
 }
@@ -395,24 +391,24 @@ func (f FaultyDatabase) ValidTokens(ctx context.Context, ids []int64) ([]int64, 
 	return one(ctx, f.Fault, "ValidTokens", func() ([]int64, error) { return f.Database.ValidTokens(ctx, ids) })
 }
 
-func (f FaultyDatabase) AddUploadPart(ctx context.Context, id string, number int, content []byte) error {
-	return do(ctx, f.Fault, "AddUploadPart", func() error { return f.Database.AddUploadPart(ctx, id, number, content) })
+func (f FaultyDatabase) PutImport(ctx context.Context, status schema.ImportStatus, old time.Time) error {
+	return do(ctx, f.Fault, "PutImport", func() error { return f.Database.PutImport(ctx, status, old) })
 }
 
-func (f FaultyDatabase) UploadPart(ctx context.Context, id string, number int) ([]byte, error) {
-	return one(ctx, f.Fault, "UploadPart", func() ([]byte, error) { return f.Database.UploadPart(ctx, id, number) })
+func (f FaultyDatabase) UpdateImport(ctx context.Context, status schema.ImportStatus) error {
+	return do(ctx, f.Fault, "UpdateImport", func() error { return f.Database.UpdateImport(ctx, status) })
 }
 
-func (f FaultyDatabase) Upload(ctx context.Context, accountID int64) (schema.Upload, error) {
-	return one(ctx, f.Fault, "Upload", func() (schema.Upload, error) { return f.Database.Upload(ctx, accountID) })
+func (f FaultyDatabase) RequestImport(ctx context.Context, accountID int64, id string, at time.Time) error {
+	return do(ctx, f.Fault, "RequestImport", func() error { return f.Database.RequestImport(ctx, accountID, id, at) })
 }
 
-func (f FaultyDatabase) NoteUpload(ctx context.Context, id, holder string, note schema.UploadNote) (bool, error) {
-	return one(ctx, f.Fault, "NoteUpload", func() (bool, error) { return f.Database.NoteUpload(ctx, id, holder, note) })
+func (f FaultyDatabase) ImportErrors(ctx context.Context, accountID int64) (string, error) {
+	return one(ctx, f.Fault, "ImportErrors", func() (string, error) { return f.Database.ImportErrors(ctx, accountID) })
 }
 
-func (f FaultyDatabase) UploadErrors(ctx context.Context, id string) (string, error) {
-	return one(ctx, f.Fault, "UploadErrors", func() (string, error) { return f.Database.UploadErrors(ctx, id) })
+func (f FaultyDatabase) ImportStatus(ctx context.Context, accountID int64) (schema.ImportStatus, error) {
+	return one(ctx, f.Fault, "ImportStatus", func() (schema.ImportStatus, error) { return f.Database.ImportStatus(ctx, accountID) })
 }
 
 func (f FaultyDatabase) PendingChanges(ctx context.Context, after int64) (schema.Pending, error) {

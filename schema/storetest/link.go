@@ -21,7 +21,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("leases", func(t *testing.T) { run(t, open, leaseBehaviours) })
 	t.Run("attempts", func(t *testing.T) { run(t, open, attemptBehaviours) })
 	t.Run("certificates", func(t *testing.T) { run(t, open, certificateBehaviours) })
-	t.Run("uploads", func(t *testing.T) { run(t, open, uploadBehaviours) })
+	t.Run("imports", func(t *testing.T) { run(t, open, importBehaviours) })
 	t.Run("webhooks", func(t *testing.T) { run(t, open, webhookBehaviours) })
 	t.Run("clicks that are heard", func(t *testing.T) { run(t, open, hearingBehaviours) })
 	t.Run("domains", func(t *testing.T) { run(t, open, domainBehaviours) })

@@ -24,6 +24,9 @@ var webhookBehaviours = []behaviour[schema.Database]{
 
 var allEvents = []string{schema.EventDomainChanged, schema.EventLinkCreated, schema.EventLinkDeleted, schema.EventLinkUpdated}
 
+// longLease does not end during a test.
+const longLease = time.Hour
+
 func addWebhook(t *testing.T, store schema.WebhookStore, accountID int64, edit func(*schema.Webhook)) schema.Webhook {
 	t.Helper()
 	hook := schema.Webhook{AccountID: accountID, URL: "https://example.org/hook", Events: allEvents, Active: true, PeopleOnly: true,

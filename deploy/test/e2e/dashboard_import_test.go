@@ -57,7 +57,7 @@ func TestDashboardImportKilled(t *testing.T) {
 		if id == nil {
 			t.Fatal(page)
 		}
-		testkit.Must(t, p.post(t, "/dashboard/import/start", "id", id[1], "phase", "importing").IsStatus(http.StatusSeeOther))
+		testkit.Must(t, p.post(t, "/dashboard/import/start", "id", id[1]).IsStatus(http.StatusSeeOther))
 	}
 	upload()
 	testkit.Eventually(t, "some links are imported", func() bool { return countLinks(t, s.owner()) > 0 })
