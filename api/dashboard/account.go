@@ -161,7 +161,8 @@ func (d *Dashboard) changeZone(c *call) error {
 			return err
 		}
 		page.Zone = cut(name, maxAsked)
-		return d.invalid(c, "account", page, problems{fieldZone: "A time zone has a name such as Europe/Berlin or America/New_York."})
+		return d.invalid(c, "account", page,
+			problems{fieldZone: "A time zone has a name such as Europe/Berlin or America/New_York."})
 	}
 	if err := d.DB.SetTimeZone(c.ctx, c.account.ID, name); err != nil {
 		return err

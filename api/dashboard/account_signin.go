@@ -85,8 +85,8 @@ func (d *Dashboard) signIn(c *call) error {
 
 var wrongPassword = problems{"": "The email address or the password is wrong."}
 
-// authenticate returns the account and true if email and password match. It leaves the gate, because passwords have a bound of
-// their own.
+// authenticate returns the account and true if email and password match. It leaves the gate, because passwords have a
+// bound of their own.
 func (d *Dashboard) authenticate(c *call, email, password string) (schema.Account, bool, error) {
 	account, err := d.findAccount(c, email)
 	if err != nil {
@@ -138,8 +138,8 @@ func (d *Dashboard) showSignUp(c *call) error {
 	return d.render(c, "signup", signInPage{})
 }
 
-// makeAccount creates an account and signs in to it. If the address has an account, it says so: since no mail is sent, a sign-in
-// with the new password would tell the same. Attempts are limited.
+// makeAccount creates an account and signs in to it. If the address has an account, it says so: since no mail is sent,
+// a sign-in with the new password would reveal the same. Attempts are limited.
 func (d *Dashboard) makeAccount(c *call) error {
 	page, password := signInPage{Email: c.form("email")}, c.secret("password")
 	email, wrong := auth.ParseEmail(page.Email)
@@ -182,8 +182,8 @@ func (d *Dashboard) makeAccount(c *call) error {
 var passwordProblem = fmt.Sprintf("A password needs at least %d characters, and at most %d.",
 	auth.MinPasswordLen, auth.MaxPasswordLen)
 
-// limit counts attempts. It returns how long the client must wait, 0 if it may go on. The call leaves the gate while the store
-// counts.
+// limit counts attempts. It returns how long the client must wait, 0 if it may go on. The call leaves the gate while
+// the store counts.
 func (d *Dashboard) limit(c *call, attempts []ratelimit.Attempt) (wait time.Duration, err error) {
 	err = c.pass.Outside(func() (err error) {
 		wait, err = d.attempts.Allow(c.ctx, attempts...)

@@ -104,7 +104,8 @@ func TestSignInTellsNobodyWhoHasAnAccount(t *testing.T) {
 	try := func(name string) func() {
 		return func() {
 			turn++
-			account := schema.Account{Email: fmt.Sprintf("known-%d@example.org", turn), PasswordHash: realHash, CreatedAt: time.Now().UTC()}
+			account := schema.Account{Email: fmt.Sprintf("known-%d@example.org", turn), PasswordHash: realHash,
+				CreatedAt: time.Now().UTC()}
 			testkit.Must(t, s.links.CreateAccount(t.Context(), &account))
 			b := s.browser(t)
 			b.fields.Set("X-Forwarded-For", fmt.Sprint("192.0.2.", turn%256))
@@ -163,7 +164,8 @@ func TestSignInIsLimited(t *testing.T) {
 // attempt counts attempts as if they had been made.
 func (s *testService) attempt(t *testing.T, limit ratelimit.AttemptLimit, subject string, n int) {
 	t.Helper()
-	_, err := ratelimit.NewAttemptLimiter(s.links, s.now).Allow(t.Context(), slices.Repeat([]ratelimit.Attempt{limit.By(subject)}, n)...)
+	_, err := ratelimit.NewAttemptLimiter(s.links, s.now).Allow(t.Context(),
+		slices.Repeat([]ratelimit.Attempt{limit.By(subject)}, n)...)
 	testkit.Must(t, err)
 }
 

@@ -104,7 +104,8 @@ func TestSessionsOfAnAccount(t *testing.T) {
 	t.Run("are signed out of in the list, too", func(t *testing.T) {
 		b.post("/dashboard/account/sessions/end", "session", ids()[0]).wantTo(t, "/dashboard/sign-in?notice=signed-out")
 		b.get("/dashboard").wantTo(t, "/dashboard/sign-in")
-		b.send("POST", "/dashboard/account/password", url.Values{}).wantTo(t, "/dashboard/sign-in?notice=ended&next=%2Fdashboard%2Faccount")
+		b.send("POST", "/dashboard/account/password", url.Values{}).wantTo(t,
+			"/dashboard/sign-in?notice=ended&next=%2Fdashboard%2Faccount")
 		b.follow().want(t, http.StatusOK, "Your session had ended")
 	})
 	t.Run("survive a kill: nothing of them is kept in the process", func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestOneClock asks each page of an account whose days begin 14 hours before those of UTC.
+// TestOneClock asks for each page of an account whose days begin 14 hours before UTC days.
 func TestOneClock(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(t)
@@ -33,7 +33,8 @@ func TestOneClock(t *testing.T) {
 	}
 
 	t.Run("counts the same days on each page", func(t *testing.T) {
-		b.get("/dashboard").want(t, http.StatusOK, "Today 4 3 yesterday", shown(today)+" 4 0", shown(yesterday)+" 3 0", "Days are in "+zone.String())
+		b.get("/dashboard").want(t, http.StatusOK, "Today 4 3 yesterday", shown(today)+" 4 0", shown(yesterday)+" 3 0",
+			"Days are in "+zone.String())
 		b.get(path).want(t, http.StatusOK, shown(today)+" 4 0", shown(yesterday)+" 3 0", "Days are in "+zone.String())
 		b.get(path+"?from="+today).want(t, http.StatusOK, "Clicks 4")
 		csv := b.get(path + "/clicks.csv").body
@@ -50,13 +51,15 @@ func TestOneClock(t *testing.T) {
 			t.Errorf("expires at %v, want %v", saved.ExpiresAt, at)
 		}
 		b.get(path).want(t, http.StatusOK, "expires 1 Mar 2099, 08:30")
-		if page := b.get(path + "/edit").body; !strings.Contains(page, `value="2099-03-01T08:30"`) || !strings.Contains(page, ">"+zone.String()+", optional<") {
+		if page := b.get(path + "/edit").body; !strings.Contains(page, `value="2099-03-01T08:30"`) ||
+			!strings.Contains(page, ">"+zone.String()+", optional<") {
 			t.Error(page)
 		}
 	})
 	t.Run("is the browser's again, and names no zone that does not exist", func(t *testing.T) {
 		for _, wrong := range []string{"Mars", "Local", "../etc/passwd", strings.Repeat("x", 100)} {
-			b.post("/dashboard/account/time-zone", "time_zone", wrong).want(t, http.StatusUnprocessableEntity, "A time zone has a name such as Europe/Berlin")
+			b.post("/dashboard/account/time-zone", "time_zone", wrong).want(t, http.StatusUnprocessableEntity,
+				"A time zone has a name such as Europe/Berlin")
 		}
 		b.post("/dashboard/account/time-zone", "time_zone", "").wantTo(t, "/dashboard/account")
 		b.follow().want(t, http.StatusOK, "Times are in UTC")
@@ -70,7 +73,8 @@ func TestSignUpKeepsTheTimeZone(t *testing.T) {
 	for address, cookie := range map[string]string{"a@example.org": "Europe/Vienna", "b@example.org": "Mars"} {
 		b := s.browser(t)
 		b.fields.Set("Cookie", "linkstream-zone="+cookie)
-		b.send("POST", "/dashboard/sign-up", url.Values{"email": {address}, "password": {"a long password"}}).wantTo(t, "/dashboard")
+		b.send("POST", "/dashboard/sign-up", url.Values{"email": {address}, "password": {"a long password"}}).wantTo(t,
+			"/dashboard")
 		account, err := s.links.AccountByEmail(t.Context(), address)
 		testkit.Must(t, err)
 		if want := map[bool]string{true: cookie}[cookie != "Mars"]; account.TimeZone != want {

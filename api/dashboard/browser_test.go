@@ -125,7 +125,7 @@ func TestNewLinksAreLimited(t *testing.T) {
 	b.post("/dashboard/links", "long_url", "https://example.com/3").want(t, http.StatusSeeOther)
 }
 
-// A flood of visitors, most of whom are refused, refuses nobody who is signed in.
+// During a flood of visitors, most of them refused, signed-in users are answered.
 func TestSessionsPassAFlood(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(t)
@@ -174,6 +174,7 @@ func TestRefusedSignInsCostNothing(t *testing.T) {
 	b.signIn(email, password).want(t, http.StatusTooManyRequests) // the service learns it
 	testkit.Must(t, s.links.Close())
 	for range 20 {
-		b.send("POST", "/dashboard/sign-in", url.Values{"email": {"x"}, "password": {"y"}}).want(t, http.StatusTooManyRequests)
+		b.send("POST", "/dashboard/sign-in", url.Values{"email": {"x"}, "password": {"y"}}).want(t,
+			http.StatusTooManyRequests)
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// This file and _chart.html draw the clicks per day. go-chart, which draws bench's charts, does not fit: its stacked bars
-// show shares of 100 %, and it writes colors into style attributes, which the Content-Security-Policy forbids. This chart
-// uses classes only, scales with the page while its text keeps its size, and gives each bar's numbers as text.
+// This file and _chart.html draw the clicks per day. go-chart, which draws bench's charts, does not fit: its stacked
+// bars show shares of 100 %, and it writes colors into style attributes, which the Content-Security-Policy forbids.
+// This chart uses classes only, scales with the page while its text keeps its size, and gives each bar's numbers as
+// text.
 
 // Heights are in CSS pixels, widths in percent of the plot.
 const (
@@ -22,7 +23,8 @@ const (
 	maxMonths           = 4   // of them if they have the year
 )
 
-// maxBars bounds the bars, so that each is two pixels wide on a phone, and pages are small: the table has a row for each.
+// maxBars bounds the bars, so that each is two pixels wide on a phone, and pages are small: the table has a row for
+// each.
 const maxBars = 90
 
 // Units of bars.
@@ -85,7 +87,8 @@ type bar struct {
 // Date is the bar's name for people.
 func (b bar) Date() string { return dateText(b.Name) }
 
-// dateText returns a day, or an hour, in the form of all dates on the pages. The script shows it in the reader's language.
+// dateText returns a day, or an hour, in the form of all dates on the pages. The script shows it in the reader's
+// language.
 func dateText(name string) string {
 	if day, err := time.Parse(time.DateOnly, name); err == nil {
 		return day.Format("2 Jan 2006")
@@ -216,7 +219,7 @@ func (b *bar) place(top int64) {
 	b.BotsH = px(bots)
 }
 
-// outline draws a part of bar i as a line downwards. Its width is that of the stroke.
+// outline draws a part of bar i as a line downwards. Its width is the stroke's.
 func outline(i int, y, height string) string {
 	if height == "0" {
 		return ""
@@ -311,7 +314,8 @@ func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 			continue
 		}
 		middle := 100 * (float64(all[i].first) + float64(all[i].n)/2) / float64(len(bars))
-		label := dateLabel{X: percent(middle), Anchor: "middle", Label: at.Format(layout), Name: all[i].name[:len(time.DateOnly)],
+		label := dateLabel{X: percent(middle), Anchor: "middle", Label: at.Format(layout),
+			Name: all[i].name[:len(time.DateOnly)],
 			Form: parts, Minor: len(labels)%2 == 1}
 		switch { // keep the text within the plot
 		case middle > 95:

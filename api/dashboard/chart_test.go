@@ -23,7 +23,8 @@ func daysFrom(first string, n int, clicks func(i int) (people, bots int64)) []da
 	days := make([]dashboard.Day, n)
 	for i := range days {
 		people, bots := clicks(i)
-		days[i] = dashboard.Day{Date: at.AddDate(0, 0, i).Format(time.DateOnly), Count: clickreport.Count{Period: schema.Period{People: people, Bots: bots}}}
+		days[i] = dashboard.Day{Date: at.AddDate(0, 0, i).Format(time.DateOnly),
+			Count: clickreport.Count{Period: schema.Period{People: people, Bots: bots}}}
 	}
 	return days
 }
@@ -98,15 +99,18 @@ func TestChart(t *testing.T) {
 			title  string
 			second string
 			people int64
-		}{3: {72, "Hour", "2026-11-01 01:00", 1}, 4: {16, "Six hours from", "2026-11-01 06:00", 6}, 22: {88, "Six hours from", "2026-11-01 06:00", 6},
+		}{3: {72, "Hour", "2026-11-01 01:00", 1}, 4: {16, "Six hours from", "2026-11-01 06:00", 6},
+			22: {88, "Six hours from", "2026-11-01 06:00", 6},
 			27: {54, "Twelve hours from", "2026-11-01 12:00", 12}, 31: {62, "Twelve hours from", "2026-11-01 12:00", 12}} {
 			var hours []dashboard.Day
 			for i := range days * 24 {
 				at := time.Date(2026, 11, 1, i, 0, 0, 0, time.UTC)
-				hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"), Count: clickreport.Count{Period: schema.Period{People: 1}}})
+				hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"),
+					Count: clickreport.Count{Period: schema.Period{People: 1}}})
 			}
 			c := dashboard.NewChart(hours)
-			if len(c.Bars) != want.bars || c.Bars[1].Name != want.second || c.Bars[1].People != want.people || c.UnitTitle() != want.title {
+			if len(c.Bars) != want.bars || c.Bars[1].Name != want.second || c.Bars[1].People != want.people ||
+				c.UnitTitle() != want.title {
 				t.Errorf("%d days: %d bars of %s, the second: %+v", days, len(c.Bars), c.Unit, c.Bars[1])
 			}
 		}
@@ -152,7 +156,8 @@ func staysWithinPlot(t *testing.T, n int) {
 	for _, b := range c.Bars {
 		total += b.Total()
 	}
-	if drawn := strings.Count(c.Bots, "M"); drawn != len(c.Bars) || !strings.Contains(c.Bots, fmt.Sprintf("M%d ", len(c.Bars)-1)) {
+	if drawn := strings.Count(c.Bots, "M"); drawn != len(c.Bars) ||
+		!strings.Contains(c.Bots, fmt.Sprintf("M%d ", len(c.Bars)-1)) {
 		t.Errorf("%d days: %d of %d bars are drawn", n, drawn, len(c.Bars))
 	}
 	want := int64(n)
@@ -172,7 +177,8 @@ func staysWithinPlot(t *testing.T, n int) {
 	}
 }
 
-// The labels below the bars do not cover each other, whatever the number of days, on phones and where all labels are shown.
+// The labels below the bars do not cover each other, whatever the number of days, on phones and where all labels are
+// shown.
 func TestDatesBelow(t *testing.T) {
 	for n := 1; n <= 3500; n += 1 + n/12 {
 		c := dashboard.NewChart(daysFrom("2017-01-01", n, func(int) (int64, int64) { return 1, 0 }))
@@ -199,13 +205,15 @@ func TestDatesBelowHours(t *testing.T) {
 		var hours []dashboard.Day
 		for i := range 24 * days {
 			at := time.Date(2026, 10, 24, i, 0, 0, 0, time.UTC)
-			hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"), Count: clickreport.Count{Period: schema.Period{People: 1}}})
+			hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"),
+				Count: clickreport.Count{Period: schema.Period{People: 1}}})
 		}
 		left := math.Inf(1)
 		for _, d := range dashboard.NewChart(hours).Dates { // from the right
 			at, err := time.Parse("2 Jan", d.Label)
 			testkit.Must(t, err)
-			day := time.Date(2026, at.Month(), at.Day(), 0, 0, 0, 0, time.UTC).Sub(time.Date(2026, 10, 24, 0, 0, 0, 0, time.UTC)).Hours() / 24
+			day := time.Date(2026, at.Month(), at.Day(), 0, 0, 0, 0, time.UTC).Sub(time.Date(2026, 10, 24, 0, 0, 0, 0,
+				time.UTC)).Hours() / 24
 			middle := coordinate(t, d.X)
 			if want := 100 * (day + 0.5) / float64(days); d.Anchor == "middle" && math.Abs(middle-want) > 0.1 || middle >= left {
 				t.Fatalf("%d days of hours: %q is at %v, want %v", days, d.Label, middle, want)

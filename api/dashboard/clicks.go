@@ -11,7 +11,7 @@ import (
 	"linkstream/schema"
 )
 
-// counter compares the clicks of some days with those of the same number of days before.
+// counter compares the clicks of some days with the same number of days before.
 type counter struct {
 	Label   string
 	Days    int
@@ -62,9 +62,11 @@ type dayClicks struct {
 	clickreport.Count
 }
 
-// readDays reads a report by day from first, in its zone, to today, and for the time before that as the query's Previous says. The clocks
-// of edges differ, so a day of clicks is added after today.
-func readDays(ctx context.Context, reports schema.ReportStore, q schema.ReportQuery, first, now time.Time) ([]dayClicks, schema.Report, error) {
+// readDays reads a report by day from first, in its zone, to today, and for the time before that as the query's
+// Previous says. The clocks of edges differ, so a day of clicks is added after today.
+func readDays(
+	ctx context.Context, reports schema.ReportStore, q schema.ReportQuery, first, now time.Time,
+) ([]dayClicks, schema.Report, error) {
 	var names []string
 	end := clickreport.AddDays(now.In(first.Location()), 2)
 	for n, at := 0, first; !at.After(end); n, at = n+1, clickreport.AddDays(first, n+1) {
@@ -177,7 +179,7 @@ func (s share) Percent() string {
 	return strconv.FormatFloat(s.Part, 'f', 0, 64) + "%"
 }
 
-// newCounter counts the last n days, today included, and those of the n days before that are among days.
+// newCounter counts the last n days, today included, and the n days before, as far as they are among days.
 func newCounter(label, against string, days []dayClicks, now time.Time, n int) counter {
 	c := counter{Label: label, Days: n, Against: against}
 	date := func(days int) string { return clickreport.AddDays(now, days).Format(time.DateOnly) }

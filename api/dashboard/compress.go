@@ -21,13 +21,14 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
-// compressing returns a handler that compresses the text that handle answers with, if the client takes gzip. Forms in pages hold a
-// secret, see mask.
+// compressing returns a handler that compresses the text that handle answers with, if the client takes gzip. Forms in
+// pages hold a secret, see mask.
 func compressing(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(http *fasthttp.RequestCtx) {
 		handle(http)
 		header := &http.Response.Header
-		if http.Response.IsBodyStream() || len(header.ContentEncoding()) > 0 || !bytes.HasPrefix(header.ContentType(), []byte("text/")) {
+		if http.Response.IsBodyStream() || len(header.ContentEncoding()) > 0 ||
+			!bytes.HasPrefix(header.ContentType(), []byte("text/")) {
 			return
 		}
 		header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)

@@ -15,8 +15,8 @@ func TestForgedForms(t *testing.T) {
 		t.Fatal("two sessions have the same token")
 	}
 	paths := []string{"/dashboard/tokens", "/dashboard/tokens/revoke", "/dashboard/account/password",
-		"/dashboard/account/sessions/end", "/dashboard/account/sessions/end-others", "/dashboard/sign-out", "/dashboard/domains",
-		"/dashboard/domains/1/verify", "/dashboard/domains/1/remove"}
+		"/dashboard/account/sessions/end", "/dashboard/account/sessions/end-others", "/dashboard/sign-out",
+		"/dashboard/domains", "/dashboard/domains/1/verify", "/dashboard/domains/1/remove"}
 	for _, c := range []struct {
 		name, csrf, origin, site string
 	}{
@@ -39,8 +39,8 @@ func TestForgedForms(t *testing.T) {
 				}
 			}
 			for _, path := range paths {
-				forger.send("POST", path, url.Values{"csrf": {c.csrf}, "name": {"forged"}, "host": {"forged.example.com"}}).want(t, http.StatusForbidden,
-					"This form has expired")
+				forger.send("POST", path, url.Values{"csrf": {c.csrf}, "name": {"forged"}, "host": {"forged.example.com"}}).want(t,
+					http.StatusForbidden, "This form has expired")
 			}
 		})
 	}
@@ -113,7 +113,8 @@ func TestForgedForms(t *testing.T) {
 			"/account/sessions/end": "/account", "/account/sessions/end-others": "/account", "/sign-out": "",
 			"/links/0/x-1/active": "/links/0/x-1", "/domains/7/verify": "/domains/7"} {
 			b.get("/dashboard"+path).wantTo(t, "/dashboard"+page)
-			if a := b.send("PUT", "/dashboard"+path, nil); a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") == "" {
+			if a := b.send("PUT", "/dashboard"+path, nil); a.status != http.StatusMethodNotAllowed ||
+				a.header.Get("Allow") == "" {
 				t.Errorf("PUT %s: %d, Allow %q", path, a.status, a.header.Get("Allow"))
 			}
 		}
@@ -121,7 +122,8 @@ func TestForgedForms(t *testing.T) {
 		b.get("/dashboard").want(t, http.StatusOK)
 	})
 	t.Run("never have the same text for the token", func(t *testing.T) {
-		first, second := csrfField.FindString(b.get("/dashboard/account").body), csrfField.FindString(b.get("/dashboard/account").body)
+		first, second := csrfField.FindString(b.get("/dashboard/account").body),
+			csrfField.FindString(b.get("/dashboard/account").body)
 		if first == "" || first == second {
 			t.Errorf("%s, then %s", first, second)
 		}

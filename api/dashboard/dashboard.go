@@ -1,9 +1,10 @@
-// Package dashboard serves the pages for people: sign-in, links and their statistics, domains, API tokens and the account.
+// Package dashboard serves the pages for people: sign-in, links and their statistics, domains, API tokens and the
+// account.
 //
-// Pages are rendered on the server from embedded templates and work without JavaScript. A file that a noun begins, such as
-// link_list.go, has routes, page data and handlers of that noun. The other files are the frame of all pages: call.go is a
-// request, page.go renders, session.go decides who may pass. A noun uses itself and the frame; only this file and the
-// overview join nouns. The layout test holds that.
+// Pages are rendered on the server from embedded templates and work without JavaScript. A file that a noun begins, such
+// as link_list.go, has routes, page data and handlers of that noun. The other files are the frame of all pages: call.go
+// is a request, page.go renders, session.go decides who may pass. A noun uses itself and the frame; only this file and
+// the overview join nouns. The layout test holds that.
 package dashboard
 
 import (
@@ -38,8 +39,10 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		cfg.Now = time.Now
 	}
 	d := &Dashboard{
-		Parts: parts, now: cfg.Now, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
-		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB, cfg.Now),
+		Parts: parts, now: cfg.Now, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https",
+		signUp:  cfg.SignUp,
+		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB,
+			cfg.Now),
 		passwords: parts.Shortener.Passwords(), pace: fair.NewPace[int64](cfg.PagesPerSecond, paceOver),
 		readers: newReaders(), exports: make(chan struct{}, maxExports), room: admission.NewRoom(),
 	}
@@ -57,7 +60,8 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d.router.RedirectTrailingSlash, d.router.RedirectFixedPath = false, false // each page has one path
 	d.router.HandleOPTIONS = false
 	noPage := func(*call) error { return errNoPage }
-	inside, outside := d.handler(request.OtherRoute, admitAnyone, noPage), d.handler(request.OtherRoute, admitNobody, noPage)
+	inside, outside := d.handler(request.OtherRoute, admitAnyone, noPage),
+		d.handler(request.OtherRoute, admitNobody, noPage)
 	d.router.NotFound = func(http *fasthttp.RequestCtx) {
 		if strings.HasPrefix(string(http.URI().PathOriginal()), Root+"/") {
 			inside(http)

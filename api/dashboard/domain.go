@@ -56,7 +56,8 @@ func (d domainItem) Path() string { return domainPath(d.ID) }
 
 func (d *Dashboard) domains(c *call) (domainsPage, error) {
 	domains, err := d.DB.Domains(c.ctx, c.account.ID)
-	page := domainsPage{Host: c.typed(customdomain.FieldHost), Full: len(domains) >= customdomain.MaxPerAccount, Most: customdomain.MaxPerAccount}
+	page := domainsPage{Host: c.typed(customdomain.FieldHost), Full: len(domains) >= customdomain.MaxPerAccount,
+		Most: customdomain.MaxPerAccount}
 	page.Target, page.Usable = d.Domains.Target()
 	for _, domain := range domains {
 		page.Domains = append(page.Domains, itemOf(domain))
@@ -64,7 +65,7 @@ func (d *Dashboard) domains(c *call) (domainsPage, error) {
 	return page, err
 }
 
-// lossShown is how long the overview tells of a lost domain.
+// lossShown is how long the overview shows that a domain was lost.
 const lossShown = 30 * 24 * time.Hour
 
 // troubled returns the domains that their owner should look at.

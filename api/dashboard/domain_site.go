@@ -5,7 +5,7 @@ import (
 	"linkstream/schema"
 )
 
-// siteForm is what visitors of a domain get besides its links, as typed.
+// siteForm has the pages and documents of a domain besides its links, as typed.
 type siteForm struct {
 	URLs      []siteField
 	Documents []siteField
@@ -17,18 +17,23 @@ type siteField struct{ Name, Label, Hint, Text string }
 func newSiteForm(site schema.Site, links schema.AppLinks) siteForm {
 	return siteForm{
 		URLs: []siteField{
-			{shorten.FieldRootURL, "Front page", "Where visitors of the domain itself are sent. If empty, they get a page without content.", site.RootURL},
-			{shorten.FieldNotFoundURL, "Unknown links", "Where visitors are sent if there is no such link. If empty, they are told so.", site.NotFoundURL},
-			{shorten.FieldExpiredURL, "Expired links", "Where visitors are sent if a link has expired that says nothing else.", site.ExpiredURL},
+			{shorten.FieldRootURL, "Front page", "Where visitors of the domain itself are sent. If empty, they get a page " +
+				"without content.", site.RootURL},
+			{shorten.FieldNotFoundURL, "Unknown links", "Where visitors are sent if there is no such link. If empty, they are " +
+				"told so.", site.NotFoundURL},
+			{shorten.FieldExpiredURL, "Expired links", "Where visitors are sent if a link has expired that says nothing else.",
+				site.ExpiredURL},
 		},
 		Documents: []siteField{
-			{shorten.FieldAppleLinks, "Universal links of iOS", "JSON for " + schema.AppleLinksPath + ", at most 128 KiB.", links.Apple},
-			{shorten.FieldAndroidLinks, "App links of Android", "JSON for " + schema.AndroidLinksPath + ", at most 128 KiB.", links.Android},
+			{shorten.FieldAppleLinks, "Universal links of iOS", "JSON for " + schema.AppleLinksPath + ", at most 128 KiB.",
+				links.Apple},
+			{shorten.FieldAndroidLinks, "App links of Android", "JSON for " + schema.AndroidLinksPath + ", at most 128 KiB.",
+				links.Android},
 		},
 	}
 }
 
-// site returns the form of a domain with what is stored.
+// site returns the form of a domain with its stored values.
 func (d *Dashboard) site(c *call, domain schema.Domain) (siteForm, error) {
 	var links schema.AppLinks
 	if domain.HasAppLinks {
@@ -41,7 +46,8 @@ func (d *Dashboard) site(c *call, domain schema.Domain) (siteForm, error) {
 }
 
 func (d *Dashboard) setSite(c *call, domain schema.Domain) error {
-	site := schema.Site{RootURL: c.form(shorten.FieldRootURL), NotFoundURL: c.form(shorten.FieldNotFoundURL), ExpiredURL: c.form(shorten.FieldExpiredURL)}
+	site := schema.Site{RootURL: c.form(shorten.FieldRootURL), NotFoundURL: c.form(shorten.FieldNotFoundURL),
+		ExpiredURL: c.form(shorten.FieldExpiredURL)}
 	links := schema.AppLinks{Apple: c.form(shorten.FieldAppleLinks), Android: c.form(shorten.FieldAndroidLinks)}
 	err := d.Shortener.SetSite(c.ctx, domain.ID, site, links)
 	if problems, ok := problemsOf(err); ok {

@@ -135,9 +135,10 @@ func TestSiteOfDomain(t *testing.T) {
 	site := pathOf(domain) + "/site"
 	s.one.get(pathOf(domain)).lacks(t, `name="root_url"`)
 	testkit.Must(t, s.links.VerifyDomain(t.Context(), domain.ID, time.Now()))
-	document := `{"applinks": "` + strings.Repeat("<&>", 43_000) + `"}` // most of 128 KiB, which escapes make three times as long
-	fields := []string{"root_url", "https://example.com/", "not_found_url", " https://example.com/404 ", "expired_url", "https://example.com/late",
-		"apple_app_site_association", document, "assetlinks", "[]"}
+	// most of 128 KiB, which escapes make three times as long
+	document := `{"applinks": "` + strings.Repeat("<&>", 43_000) + `"}`
+	fields := []string{"root_url", "https://example.com/", "not_found_url", " https://example.com/404 ", "expired_url",
+		"https://example.com/late", "apple_app_site_association", document, "assetlinks", "[]"}
 	wantSite := func(want schema.Site, links schema.AppLinks) {
 		t.Helper()
 		got, err := s.links.Domain(t.Context(), domain.ID)
@@ -148,7 +149,8 @@ func TestSiteOfDomain(t *testing.T) {
 		testkit.Equal(t, "app links", stored, links)
 	}
 	s.one.post(site, fields...).wantTo(t, pathOf(domain))
-	set := schema.Site{RootURL: "https://example.com/", NotFoundURL: "https://example.com/404", ExpiredURL: "https://example.com/late"}
+	set := schema.Site{RootURL: "https://example.com/", NotFoundURL: "https://example.com/404",
+		ExpiredURL: "https://example.com/late"}
 	wantSite(set, schema.AppLinks{Apple: document, Android: "[]"})
 	s.one.follow().want(t, 200, "was saved", `{"applinks": "<&>`, "Unknown links")
 	for _, value := range []string{`value="https://example.com/404"`, `value="https://example.com/late"`} {
@@ -156,9 +158,11 @@ func TestSiteOfDomain(t *testing.T) {
 			t.Errorf("no %s", value)
 		}
 	}
-	s.one.post(site, "root_url", "ftp://example.com/", "not_found_url", "https://sho.rt/abc", "expired_url", "https://unsafe.example/",
-		"apple_app_site_association", "{", "assetlinks", `"`+strings.Repeat("x", 128<<10)+`"`).want(t, http.StatusUnprocessableEntity,
-		"must begin with http:// or https://", "must not lead to this service itself", "known as unsafe", "not valid JSON", "at most 128 KiB")
+	s.one.post(site, "root_url", "ftp://example.com/", "not_found_url", "https://sho.rt/abc", "expired_url",
+		"https://unsafe.example/", "apple_app_site_association", "{", "assetlinks", `"`+strings.Repeat("x", 128<<10)+
+			`"`).want(t, http.StatusUnprocessableEntity,
+		"must begin with http:// or https://", "must not lead to this service itself", "known as unsafe", "not valid JSON",
+		"at most 128 KiB")
 	s.two.post(site, fields...).want(t, http.StatusNotFound)
 	wantSite(set, schema.AppLinks{Apple: document, Android: "[]"})
 	s.one.post(site).wantTo(t, pathOf(domain))
@@ -169,7 +173,8 @@ func TestApexDomain(t *testing.T) {
 	s := newDomainSite(t)
 	s.dns.Add(t, "sho.rt. A 192.0.2.1", "sho.rt. AAAA 2001:db8::1")
 	domain := s.domain(t, s.one, s.account, "example.net")
-	s.one.get(pathOf(domain)).want(t, 200, "ALIAS record, or A and AAAA records", "192.0.2.1", "2001:db8::1", "no label in front")
+	s.one.get(pathOf(domain)).want(t, 200, "ALIAS record, or A and AAAA records", "192.0.2.1", "2001:db8::1",
+		"no label in front")
 	s.dns.Add(t, "example.net. A 192.0.2.9", `_linkstream.example.net. TXT "`+domain.Challenge+`"`)
 	s.one.post(pathOf(domain)+"/verify").want(t, 200, "not verified yet", "192.0.2.9", "not those of this service")
 	s.dns.Remove("example.net")
@@ -239,7 +244,8 @@ func TestDomainThatChangesHands(t *testing.T) {
 	held := s.domain(t, s.one, s.account, "go.example.com")
 	s.prove(t, held)
 	s.one.post(pathOf(held)+"/verify").want(t, http.StatusSeeOther)
-	link := schema.Link{AccountID: s.account.ID, DomainID: held.ID, Hash: "there", URL: "https://example.com/", Active: true,
+	link := schema.Link{AccountID: s.account.ID, DomainID: held.ID, Hash: "there", URL: "https://example.com/",
+		Active:    true,
 		CreatedAt: time.Now()}
 	testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 	linkPath := fmt.Sprintf("/dashboard/links/%d/there", held.ID)

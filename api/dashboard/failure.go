@@ -26,7 +26,8 @@ var (
 	errMethod = &failure{fasthttp.StatusMethodNotAllowed, "This page does not accept that request",
 		"Nothing was changed."}
 	errForged = &failure{fasthttp.StatusForbidden, "This form has expired",
-		"It does not belong to your current session, perhaps because you have signed in again since, or the address in your " +
+		"It does not belong to your current session, perhaps because you have signed in again since, or the address " +
+			"in your " +
 			"browser is not that of this service. Nothing was changed. Please go back, reload the page and try again."}
 	errSuspended = &failure{fasthttp.StatusForbidden, "Your account is suspended",
 		"Its short links do not work any more, and nobody can manage them. Please contact the operator of this service."}
@@ -41,7 +42,7 @@ func asError(err error) (*schema.Error, bool) {
 	return e, errors.As(err, &e)
 }
 
-// clientMessage returns what err tells the client if it has the code; "" if it does not, or tells the client nothing.
+// clientMessage returns err's message for clients if err has the code and such a message, otherwise "".
 func clientMessage(err error, code schema.Code) string {
 	if e, ok := asError(err); ok && e.Code == code {
 		return e.Message

@@ -57,7 +57,8 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// TestStoreErrorsStayInside requires that an error without a message for clients tells them nothing, whatever its code.
+// TestStoreErrorsStayInside requires that the text of an error without a message for clients is on no page, whatever
+// its code.
 func TestStoreErrorsStayInside(t *testing.T) {
 	var failing atomic.Pointer[schema.Error]
 	s := startFaulty(t, storetest.FaultOf(func(context.Context) error {

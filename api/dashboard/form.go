@@ -13,7 +13,8 @@ import (
 // maxAsked bounds how many characters of an invalid form field the page repeats.
 const maxAsked = 3 * schema.MaxURLLen
 
-// withScheme adds https:// to what looks like a host, with or without a port and a path. People leave out what browsers do not show.
+// withScheme adds https:// to what looks like a host, with or without a port and a path. People leave out what browsers
+// do not show.
 func withScheme(text string) string {
 	if strings.HasPrefix(text, "//") {
 		return "https:" + text
@@ -47,7 +48,8 @@ func cut(text string, n int) string {
 	return text
 }
 
-// expiryLayout is what browsers send for a time; they leave out seconds that are 0. The time is in the zone of the page.
+// expiryLayout is what browsers send for a time; they leave out seconds that are 0. The time is in the zone of the
+// page.
 const (
 	expiryLayout      = "2006-01-02T15:04:05"
 	shortExpiryLayout = "2006-01-02T15:04"

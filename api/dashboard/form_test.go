@@ -9,7 +9,7 @@ import (
 
 func TestFormsAreBounded(t *testing.T) {
 	s := start(t, openSignUp)
-	// fill returns a form whose encoding has so many bytes.
+	// fill returns a form whose encoding has n bytes.
 	fill := func(size int, form url.Values) url.Values {
 		form.Set("filler", "")
 		form.Set("filler", strings.Repeat("x", size-len(form.Encode())))

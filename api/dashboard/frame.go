@@ -31,7 +31,7 @@ import (
 // Root is the path prefix of the dashboard.
 const Root = "/dashboard"
 
-// pathRobots is the path at which crawlers learn that nothing here is for them.
+// pathRobots is the path of the file that turns crawlers away.
 const pathRobots = "/robots.txt"
 
 // callTimeout bounds all store calls of one request together, not counting the time in which its form arrives.
@@ -64,8 +64,8 @@ type Dashboard struct {
 	room      *admission.Room         // for large forms
 }
 
-// routeReloads lets GET of a form's path lead to the nearest page above it. Browsers ask for it when somebody confirms the
-// address of a page that answered a form.
+// routeReloads lets GET of a form's path lead to the nearest page above it. Browsers ask for it when somebody confirms
+// the address of a page that answered a form.
 func (d *Dashboard) routeReloads() {
 	for _, form := range d.forms {
 		page, up := form, 0
@@ -99,7 +99,7 @@ func (d *Dashboard) post(path string, handle func(*call) error) {
 	d.route(fasthttp.MethodPost, path, admitAccount, handle)
 }
 
-// openGet and openPost handle paths that are open to everyone. call.signedIn tells whether the user is signed in.
+// openGet and openPost handle paths that are open to everyone. call.signedIn reports whether the user is signed in.
 func (d *Dashboard) openGet(path string, handle func(*call) error) {
 	d.route(fasthttp.MethodGet, path, admitAnyone, handle)
 }
@@ -123,18 +123,20 @@ func (d *Dashboard) route(method, path string, admit guard, handle func(*call) e
 // makePage returns the name of a page's template and the page's data.
 type makePage func(*call) (template string, data any, err error)
 
-// Owns reports whether the dashboard handles a request: all paths below Root, pathRobots, and if a browser asks for them all other paths
-// that are not the API's.
+// Owns reports whether the dashboard handles a request: all paths below Root, pathRobots, and if a browser asks for
+// them all other paths that are not the API's.
 func Owns(http *fasthttp.RequestCtx) bool {
 	path := string(http.URI().PathOriginal())
 	if path == Root || strings.HasPrefix(path, Root+"/") || path == pathRobots {
 		return true
 	}
 	read := http.IsGet() || http.IsHead()
-	return read && !strings.HasPrefix(path, "/api/") && bytes.Contains(http.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/html"))
+	return read && !strings.HasPrefix(path, "/api/") && bytes.Contains(http.Request.Header.Peek(fasthttp.HeaderAccept),
+		[]byte("text/html"))
 }
 
-// Credential returns the digest of the session that a request names, zero if it names none. Readers of shared reports name a share.
+// Credential returns the digest of the session that a request names, zero if it names none. Readers of shared reports
+// name a share.
 func (d *Dashboard) Credential(http *fasthttp.RequestCtx) admission.Credential {
 	if secret, shared := strings.CutPrefix(string(http.URI().PathOriginal()), sharing.Path); shared {
 		return sharing.Credential(secret)

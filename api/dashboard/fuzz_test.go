@@ -16,7 +16,8 @@ import (
 //   - by an address that needs no escapes in a header.
 func FuzzNextPath(f *testing.F) {
 	for _, next := range []string{"", "/dashboard", "/dashboard/links?page=2", "//evil.example",
-		"/dashboard\\evil", "/dashboard/\x00", "/dashboard/../..//evil.example", "https://evil.example/dashboard", "/dashboard?next=//evil"} {
+		"/dashboard\\evil", "/dashboard/\x00", "/dashboard/../..//evil.example", "https://evil.example/dashboard",
+		"/dashboard?next=//evil"} {
 		f.Add(next)
 	}
 	base := &url.URL{Scheme: "https", Host: "links.example.org", Path: "/dashboard/sign-in"}
@@ -107,18 +108,24 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// FuzzUpload checks that a form has a file or an error, whatever was sent, and no file without the session's token before it.
+// FuzzUpload checks that a form has a file or an error, whatever was sent, and no file without the session's token
+// before it.
 func FuzzUpload(f *testing.F) {
 	const part = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nno column\r\n--b--\r\n"
 	for _, seed := range []struct{ kind, body string }{
-		{"multipart/form-data; boundary=b", part}, {"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=csrf\r\n\r\nright\r\n" + part}, {"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"csrf\"\r\n\r\nx\r\n" + part},
-		{"multipart/form-data", part}, {"multipart/form-data; boundary=\"", ""}, {"multipart/mixed; boundary=b", part}, {"text/csv", "a,b\n"},
-		{"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"domain_id\"\r\n\r\n-1\r\n--b\r\n\r\n\r\n--b"},
+		{"multipart/form-data; boundary=b", part},
+		{"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=csrf\r\n\r\nright\r\n" + part},
+		{"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"csrf\"\r\n\r\nx\r\n" + part},
+		{"multipart/form-data", part}, {"multipart/form-data; boundary=\"", ""}, {"multipart/mixed; boundary=b", part},
+		{"text/csv", "a,b\n"},
+		{"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; " +
+			"name=\"domain_id\"\r\n\r\n-1\r\n--b\r\n\r\n\r\n--b"},
 	} {
 		f.Add(seed.kind, seed.body)
 	}
 	f.Fuzz(func(t *testing.T, kind, body string) {
-		file, domain, err := dashboard.ReadFileForm(strings.NewReader(body), kind, func(token []byte) bool { return string(token) == "right" })
+		file, domain, err := dashboard.ReadFileForm(strings.NewReader(body), kind,
+			func(token []byte) bool { return string(token) == "right" })
 		if (file == nil) == (err == nil) || domain != nil && *domain <= 0 {
 			t.Fatalf("%q with %q: file %v, domain %v, error %v", kind, body, file, domain, err)
 		}

@@ -18,7 +18,8 @@ import (
 
 // always is what stands in the header of every answer.
 var always = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " +
+		"'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 	"Referrer-Policy":            "same-origin",
 	"X-Content-Type-Options":     "nosniff",
@@ -188,10 +189,11 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestScriptIsWhole requires that a page's one script has all its parts, each of which is embedded alone.
+// TestScriptIsWhole requires that a page's one script has all its parts. Each part is embedded alone.
 func TestScriptIsWhole(t *testing.T) {
 	b := start(t).browser(t)
-	script := b.get(regexp.MustCompile(`/dashboard/static/script\.[0-9a-f]+\.js`).FindString(b.get("/dashboard/sign-in").body)).body
+	address := regexp.MustCompile(`/dashboard/static/script\.[0-9a-f]+\.js`)
+	script := b.get(address.FindString(b.get("/dashboard/sign-in").body)).body
 	parts, err := filepath.Glob("static/script/*.js")
 	testkit.Must(t, err)
 	size := 0

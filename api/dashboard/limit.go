@@ -33,7 +33,9 @@ var (
 )
 
 // byClient returns the attempts that count one by a client: by its subnet, attempt itself and, for IPv6, by its site.
-func (d *Dashboard) byClient(c *call, byAddress, bySite ratelimit.AttemptLimit, attempt ratelimit.Attempt) []ratelimit.Attempt {
+func (d *Dashboard) byClient(
+	c *call, byAddress, bySite ratelimit.AttemptLimit, attempt ratelimit.Attempt,
+) []ratelimit.Attempt {
 	attempts := []ratelimit.Attempt{byAddress.By(fair.Subnet(c.client()).String()), attempt}
 	if c.client().Is6() {
 		attempts = append(attempts, bySite.By(c.site().String()))
@@ -41,8 +43,8 @@ func (d *Dashboard) byClient(c *call, byAddress, bySite ratelimit.AttemptLimit, 
 	return attempts
 }
 
-// tooMany answers a form that was sent too often with its page, which says what there are too many of. It returns err if that is
-// not nil.
+// tooMany answers a form that was sent too often with its page, which says what there are too many of. It returns err
+// if that is not nil.
 func (d *Dashboard) tooMany(c *call, page string, data any, what string, wait time.Duration, err error) error {
 	if err != nil {
 		return err
@@ -60,7 +62,8 @@ func tryAgain(wait time.Duration) string {
 	return "Please try again in " + english.counted(int64((wait+time.Minute-1)/time.Minute), "minute", "minutes") + "."
 }
 
-// busy reports whether err means that there is no room for an anonymous request or a password, and returns the page for it.
+// busy reports whether err means that there is no room for an anonymous request or a password, and returns the page for
+// it.
 func busy(err error) (*failure, bool) {
 	return errBusy, errors.Is(err, auth.ErrBusy) || errors.Is(err, admission.ErrBusy)
 }
@@ -68,12 +71,14 @@ func busy(err error) (*failure, bool) {
 const readerPace = 10  // requests per second of a network, on average over paceOver
 const sharedPace = 100 // requests per second of one shared report, likewise
 
-// sharedTurns bounds the pages that are being made. Shared reports take turns, and pause after each page for as long as it took, so that
-// they read clicks at most half of the time.
+// sharedTurns bounds the pages that are being made. Shared reports take turns, and pause after each page for as long as
+// it took, so that they read clicks at most half of the time.
 var sharedTurns = fair.Limits{Places: 1, Waiting: 64, WaitingEach: 8}
 
-// sharedPages keeps pages for a while, at most some 25 MiB of them. AtOnce is the number of pages that sharedTurns lets be made or wait.
-var sharedPages = slowread.Limits{Timeout: 8 * time.Second, Pause: 10 * time.Second, Share: 20, Age: 30 * time.Second, Keys: 128,
+// sharedPages keeps pages for a while, at most some 25 MiB of them. AtOnce is the number of pages that sharedTurns lets
+// be made or wait.
+var sharedPages = slowread.Limits{Timeout: 8 * time.Second, Pause: 10 * time.Second, Share: 20, Age: 30 * time.Second,
+	Keys:   128,
 	AtOnce: 1 + 64}
 
 // readers has the limits and the kept pages of all readers of shared reports.

@@ -13,8 +13,9 @@ import (
 	"linkstream/schema"
 )
 
-// fieldRow is the name of the buttons that add, remove and move rows of the behaviour's form. Their values are an action, a list and
-// the number of a row, such as "up rules 2". The service answers with the page, so that the buttons work without the script.
+// fieldRow is the name of the buttons that add, remove and move rows of the behaviour's form. Their values are an
+// action, a list and the number of a row, such as "up rules 2". The service answers with the page, so that the buttons
+// work without the script.
 const fieldRow = "row"
 
 // Fields of the form about the password of a link.
@@ -72,7 +73,8 @@ var (
 		{Key: "weight", Label: "Percent of visitors", Example: "50"},
 	}
 	cardInputs = []behaviourInput{
-		{Key: "title", Label: "Title", Prose: true}, {Key: "description", Label: "Description", Prose: true}, {Key: "image", Label: "Image URL", Example: "https://example.com/image.png"},
+		{Key: "title", Label: "Title", Prose: true}, {Key: "description", Label: "Description", Prose: true},
+		{Key: "image", Label: "Image URL", Example: "https://example.com/image.png"},
 	}
 	// behaviourFields are the names of all fields of the form.
 	behaviourFields = func() (names []string) {
@@ -116,8 +118,10 @@ func typedBehaviour(get func(field string) string) (b behaviour) {
 	b.Rules = read(shorten.FieldRules, ruleInputs, schema.MaxRules)
 	b.Variants = read(shorten.FieldVariants, variantInputs, schema.MaxVariants)
 	b.Card = typedInputs(get, shorten.FieldCard, cardInputs)
-	b.Limit = behaviourInput{Name: shorten.FieldMaxClicks, Label: "Visitors until it expires", Example: "any number", Text: cut(get(shorten.FieldMaxClicks), maxAsked)}
-	b.Password = behaviourInput{Name: shorten.FieldPassword, Label: "Password for visitors", Text: cut(get(shorten.FieldPassword), maxAsked)}
+	b.Limit = behaviourInput{Name: shorten.FieldMaxClicks, Label: "Visitors until it expires", Example: "any number",
+		Text: cut(get(shorten.FieldMaxClicks), maxAsked)}
+	b.Password = behaviourInput{Name: shorten.FieldPassword, Label: "Password for visitors",
+		Text: cut(get(shorten.FieldPassword), maxAsked)}
 	b.HasPassword, b.Open = get(fieldHasPassword) == "true", get(fieldOpen) == "true"
 	if b.HasPassword {
 		b.Password.Label = "Password, kept if empty"
@@ -197,9 +201,12 @@ func behaviourOf(e *schema.Extension, zone *time.Location) behaviour {
 	}
 	for i, rule := range e.Rules {
 		c := rule.If
-		for key, text := range map[string]string{"name": rule.Name, "url": rule.URL, "if.device": strings.Join(c.Device, ", "),
-			"if.os": strings.Join(c.OS, ", "), "if.browser": strings.Join(c.Browser, ", "), "if.language": strings.Join(c.Language, ", "),
-			"if.country": strings.Join(c.Country, ", "), "if.query": formatQuery(c.Query), "if.from": formatMoment(c.From, zone),
+		for key, text := range map[string]string{"name": rule.Name, "url": rule.URL,
+			"if.device": strings.Join(c.Device, ", "),
+			"if.os":     strings.Join(c.OS, ", "), "if.browser": strings.Join(c.Browser, ", "),
+			"if.language": strings.Join(c.Language, ", "),
+			"if.country":  strings.Join(c.Country, ", "), "if.query": formatQuery(c.Query),
+			"if.from":  formatMoment(c.From, zone),
 			"if.until": formatMoment(c.Until, zone)} {
 			texts[rowField(shorten.FieldRules, i)+"."+key] = text
 		}
@@ -240,8 +247,8 @@ func formatQuery(conditions map[string]string) string {
 	return strings.ReplaceAll(query.Encode(), "%2A", "*")
 }
 
-// extension returns what the form asks for, in the form of the API. Its times are in a zone. Parts that neither the form nor the link has
-// are left out.
+// extension returns what the form asks for, in the form of the API. Its times are in a zone. Parts that are neither in
+// the form nor in the link are left out.
 func (b behaviour) extension(old *schema.Extension, zone *time.Location) (x shorten.Extension) {
 	if old == nil {
 		old = new(schema.Extension)
@@ -291,7 +298,8 @@ func (b behaviour) extension(old *schema.Extension, zone *time.Location) (x shor
 	return x
 }
 
-// ruleObject returns a rule in the form of the API. Text that cannot be read is passed on, so that the API's rules say what is wrong.
+// ruleObject returns a rule in the form of the API. Text that cannot be read is passed on, so that the API's rules say
+// what is wrong.
 func ruleObject(inputs []behaviourInput, zone *time.Location) map[string]any {
 	rule, conditions := map[string]any{}, map[string]any{}
 	for _, input := range inputs {
@@ -360,7 +368,8 @@ func (b behaviour) Shares() (shares []behaviourShare) {
 		if err != nil || weight < 0 || weight > 100 {
 			weight = 0
 		}
-		shares = append(shares, behaviourShare{Name: row.Inputs[0].Text, Class: fmt.Sprint("share-", i), X: percent(float64(x)), Width: percent(float64(weight))})
+		shares = append(shares, behaviourShare{Name: row.Inputs[0].Text, Class: fmt.Sprint("share-", i),
+			X: percent(float64(x)), Width: percent(float64(weight))})
 		x += weight
 	}
 	return shares

@@ -11,8 +11,8 @@ import (
 
 // ruled are the fields of a form with a rule, two variants and a card.
 var ruled = []string{
-	"rules.0.name", "phones", "rules.0.url", "m.example.org/", "rules.0.if.device", "Mobile, tablet", "rules.0.if.country", "at",
-	"rules.0.if.query", "ref=a+b&id=*", "rules.0.if.from", "2030-01-31T12:00",
+	"rules.0.name", "phones", "rules.0.url", "m.example.org/", "rules.0.if.device", "Mobile, tablet", "rules.0.if.country",
+	"at", "rules.0.if.query", "ref=a+b&id=*", "rules.0.if.from", "2030-01-31T12:00",
 	"variants.0.name", "red", "variants.0.url", "example.org/red", "variants.0.weight", "70",
 	"variants.1.name", "blue", "variants.1.url", "example.org/blue", "variants.1.weight", "30",
 	"card.title", "A card", "card.image", "example.org/i.png", "max_clicks", " 1000",
@@ -39,10 +39,12 @@ func TestBehaviour(t *testing.T) {
 		return link.Extension
 	}
 	t.Run("is created with a link", func(t *testing.T) {
-		b.post("/dashboard/links", append([]string{"long_url", "https://example.org/", "custom_alias", "ruled"}, ruled...)...).want(t, http.StatusSeeOther)
+		b.post("/dashboard/links", append([]string{"long_url", "https://example.org/", "custom_alias", "ruled"},
+			ruled...)...).want(t, http.StatusSeeOther)
 		e := extension(t)
 		testkit.Equal(t, "rule", e.Rules, []schema.Rule{{Name: "phones", URL: "https://m.example.org/", If: schema.Conditions{
-			Device: []string{"mobile", "tablet"}, Country: []string{"AT"}, Query: map[string]string{"ref": "a b", "id": "*"}, From: 1896091200}}})
+			Device: []string{"mobile", "tablet"}, Country: []string{"AT"}, Query: map[string]string{"ref": "a b", "id": "*"},
+			From: 1896091200}}})
 		image := "https://example.org/i.png"
 		testkit.Equal(t, "card", e.Card, &schema.Card{Title: "A card", Image: &image})
 		testkit.Equal(t, "limit", e.MaxClicks, int64(1000))
@@ -52,8 +54,9 @@ func TestBehaviour(t *testing.T) {
 	t.Run("is in the form as it was saved, with shares and a preview", func(t *testing.T) {
 		page := b.get(path + "/edit")
 		page.want(t, http.StatusOK, "Rule 1", "Variant 2", "Image: https://example.org/i.png", "sho.rt")
-		for name, value := range map[string]string{"rules.0.if.device": "mobile, tablet", "rules.0.if.query": "id=*&amp;ref=a&#43;b",
-			"rules.0.if.from": "2030-01-31T12:00", "variants.1.weight": "30", "card.title": "A card", "max_clicks": "1000"} {
+		for name, value := range map[string]string{"rules.0.if.device": "mobile, tablet",
+			"rules.0.if.query": "id=*&amp;ref=a&#43;b",
+			"rules.0.if.from":  "2030-01-31T12:00", "variants.1.weight": "30", "card.title": "A card", "max_clicks": "1000"} {
 			wantInput(t, page, name, value)
 		}
 		if !strings.Contains(page.body, `x="70.00%" width="30.00%"`) || strings.Contains(page.body, "rules.1.name") {
@@ -64,7 +67,8 @@ func TestBehaviour(t *testing.T) {
 		b.post("/dashboard/account/time-zone", "time_zone", "Europe/Vienna").wantTo(t, "/dashboard/account")
 		wantInput(t, b.get(path+"/edit"), "rules.0.if.from", "2030-01-31T13:00")
 		before := extension(t).Text()
-		b.edit(path, append([]string{"long_url", "https://example.org/"}, ruled...)...).wantTo(t, path) // from 12:00, which is earlier
+		// from 12:00, which is earlier
+		b.edit(path, append([]string{"long_url", "https://example.org/"}, ruled...)...).wantTo(t, path)
 		testkit.Equal(t, "from", extension(t).Rules[0].If.From, schema.Moment(1896091200-3600))
 		b.post("/dashboard/account/time-zone", "time_zone", "").wantTo(t, "/dashboard/account")
 		b.edit(path, append([]string{"long_url", "https://example.org/"}, ruled...)...).wantTo(t, path)
@@ -106,10 +110,12 @@ func TestBehaviour(t *testing.T) {
 		wantInput(t, page, "variants.1.weight", "50")
 	})
 	t.Run("says beside each field what is wrong", func(t *testing.T) {
-		page := b.edit(path, "long_url", "https://example.org/", "rules.0.name", "Phones", "rules.0.if.os", "BeOS", "rules.1.name", "all",
-			"variants.0.name", "red", "variants.0.weight", "most", "card.description", "no title", "max_clicks", "many")
+		page := b.edit(path, "long_url", "https://example.org/", "rules.0.name", "Phones", "rules.0.if.os", "BeOS",
+			"rules.1.name", "all", "variants.0.name", "red", "variants.0.weight", "most", "card.description", "no title",
+			"max_clicks", "many")
 		page.want(t, http.StatusUnprocessableEntity)
-		for _, field := range []string{"rules.0.name", "rules.0.if.os", "rules.0.url", "rules.1.if", "variants", "card.title", "max_clicks"} {
+		for _, field := range []string{"rules.0.name", "rules.0.if.os", "rules.0.url", "rules.1.if", "variants", "card.title",
+			"max_clicks"} {
 			if !strings.Contains(page.body, `id="`+field+`-problem"`) {
 				t.Errorf("no problem of %s in\n%s", field, page.text())
 			}
@@ -120,8 +126,10 @@ func TestBehaviour(t *testing.T) {
 		for _, step := range []struct {
 			fields []string
 			want   string // of the version
-		}{{[]string{"password", "open sesame"}, "new"}, {nil, "kept"}, {[]string{"password", "another"}, "new"}, {[]string{"open", "true"}, "none"}} {
-			b.edit(path, append(append([]string{"long_url", "https://example.org/"}, step.fields...), ruled...)...).wantTo(t, path)
+		}{{[]string{"password", "open sesame"}, "new"}, {nil, "kept"}, {[]string{"password", "another"}, "new"},
+			{[]string{"open", "true"}, "none"}} {
+			b.edit(path, append(append([]string{"long_url", "https://example.org/"}, step.fields...), ruled...)...).wantTo(t,
+				path)
 			now := extension(t).Password
 			got := map[bool]string{true: "kept", false: "new"}[now == version]
 			if now == 0 {
@@ -130,7 +138,8 @@ func TestBehaviour(t *testing.T) {
 			testkit.Equal(t, "version", got, step.want)
 			version = now
 			page := b.get(path + "/edit")
-			if has := strings.Contains(page.body, "Remove the password"); has != (now != 0) || strings.Contains(page.body, "sesame") {
+			if has := strings.Contains(page.body, "Remove the password"); has != (now != 0) ||
+				strings.Contains(page.body, "sesame") {
 				t.Error("the form says otherwise, or shows the password")
 			}
 		}
@@ -138,7 +147,8 @@ func TestBehaviour(t *testing.T) {
 		page.want(t, http.StatusUnprocessableEntity, "The password must have 4 to 128 characters")
 	})
 	t.Run("is not lost to an edit of another tab", func(t *testing.T) {
-		page := b.post(path+"/edit", append([]string{"version", "stale", "long_url", "https://example.org/other", "rules.1.name", "late"}, ruled...)...)
+		page := b.post(path+"/edit",
+			append([]string{"version", "stale", "long_url", "https://example.org/other", "rules.1.name", "late"}, ruled...)...)
 		page.want(t, http.StatusUnprocessableEntity, "other rules, variants or another card")
 	})
 	t.Run("is removed with its rows", func(t *testing.T) {

@@ -73,7 +73,8 @@ func (d *Dashboard) showBulk(c *call) error {
 	return d.render(c, "bulk", page)
 }
 
-// createMany creates the links of all lines that are right. The page shows what became of each, and keeps the others to be corrected.
+// createMany creates the links of all lines that are right. The page shows what became of each, and keeps the others to
+// be corrected.
 func (d *Dashboard) createMany(c *call) error {
 	page, err := d.bulkPage(c, c.form)
 	if err != nil {
@@ -86,7 +87,9 @@ func (d *Dashboard) createMany(c *call) error {
 		return d.invalid(c, "bulk", page, problems{fieldLines: "Please paste at least one URL."})
 	case n > maxBulkLinks:
 		page.Results = nil
-		return d.invalid(c, "bulk", page, problems{fieldLines: fmt.Sprintf("There are %s lines. Create at most %d links at a time, or import a file.", c.numbers().number(int64(n)), maxBulkLinks)})
+		return d.invalid(c, "bulk", page,
+			problems{fieldLines: fmt.Sprintf("There are %s lines. Create at most %d links at a time, or import a file.",
+				c.numbers().number(int64(n)), maxBulkLinks)})
 	}
 	wait, err := d.attempts.Allow(c.ctx, bulkByAccount.By(strconv.FormatInt(c.account.ID, 10)))
 	if err != nil {
@@ -107,7 +110,8 @@ func (d *Dashboard) createMany(c *call) error {
 	}
 	page.Lines = strings.Join(failed, "\n")
 	if page.Created == 0 {
-		return d.invalid(c, "bulk", page, problems{fieldLines: "No links were created. What is wrong with each line is shown below."})
+		return d.invalid(c, "bulk", page, problems{fieldLines: "No links were created. What is wrong with each line is " +
+			"shown below."})
 	}
 	return d.render(c, "bulk", page)
 }
@@ -129,7 +133,8 @@ func (d *Dashboard) createLines(c *call, page *bulkPage) error {
 	for i := range page.Results {
 		result := &page.Results[i]
 		words := strings.Fields(result.Line)
-		req := shorten.Request{AccountID: c.account.ID, LongURL: withScheme(words[0]), Tags: slices.Clone(parseTags(page.Tags))}
+		req := shorten.Request{AccountID: c.account.ID, LongURL: withScheme(words[0]),
+			Tags: slices.Clone(parseTags(page.Tags))}
 		switch {
 		case len(words) > 2:
 			result.Problem = "Each line must be a URL, or a URL, a space and an alias."
@@ -167,7 +172,8 @@ func (d *Dashboard) createLines(c *call, page *bulkPage) error {
 // lineProblem joins the problems of the fields of a line.
 func lineProblem(p problems) string {
 	var all []string
-	for _, field := range []string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTags, ""} {
+	for _, field := range []string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID,
+		shorten.FieldTags, ""} {
 		if text := p[field]; text != "" {
 			all = append(all, text)
 		}

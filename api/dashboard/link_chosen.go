@@ -79,9 +79,10 @@ func (d *Dashboard) chosenIDs(c *call, list linkFilter) (ids []int64, err error)
 	return slices.Compact(ids), nil
 }
 
-// editChosen edits links. done says what has become of them.
+// editChosen edits links. done is the word for the edit in the notice.
 func (d *Dashboard) editChosen(c *call, back string, ids []int64, edit shorten.Edit, done string) error {
-	changed, refused, err := d.Shortener.ChangeByID(c.ctx, c.account.ID, ids, &edit, time.Now().UTC().Truncate(time.Second))
+	changed, refused, err := d.Shortener.ChangeByID(c.ctx, c.account.ID, ids, &edit,
+		time.Now().UTC().Truncate(time.Second))
 	if p, invalid := problemsOf(err); invalid {
 		text := "Nothing was changed. "
 		for _, field := range slices.Sorted(maps.Keys(p)) {
@@ -124,7 +125,8 @@ func (d *Dashboard) deleteChosen(c *call, back string, ids []int64) error {
 	if err != nil {
 		return err
 	}
-	done := notice{Text: outcomeOf(c.numbers(), deleted, len(ids), "deleted", refused) + " The trash keeps them for 30 days."}
+	done := notice{Text: outcomeOf(c.numbers(), deleted, len(ids), "deleted", refused) + " The trash keeps them for " +
+		"30 days."}
 	if deleted > 0 {
 		done.Undo = &undo{pathTrash + "/restore", fieldDeletedAt, strconv.FormatInt(at.Unix(), 10), back}
 	}
@@ -143,7 +145,8 @@ func (d *Dashboard) exportChosen(c *call, list linkFilter, ids []int64) error {
 	}
 	slices.SortFunc(links, func(a, b schema.Link) int { return int(a.Ordinal - b.Ordinal) })
 	var file bytes.Buffer
-	if err := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(c.account.ID)).ExportThese(c.ctx, links, &file); err != nil {
+	if err := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(c.account.ID)).ExportThese(c.ctx, links,
+		&file); err != nil {
 		return err
 	}
 	c.attach("links.csv", "text/csv; charset=utf-8; header=present")

@@ -42,7 +42,8 @@ func TestChosenLinks(t *testing.T) {
 		}
 	})
 	t.Run("chosen links are tagged, and freed of tags", func(t *testing.T) {
-		chosen("id", id(links[0].ID), "id", id(links[3].ID), "id", "0", "id", "x", "do", "tag", "tags", "New, old", "back", odd).wantTo(t, odd)
+		chosen("id", id(links[0].ID), "id", id(links[3].ID), "id", "0", "id", "x", "do", "tag", "tags", "New, old", "back",
+			odd).wantTo(t, odd)
 		b.follow().want(t, http.StatusOK, "2 links were tagged new, old.")
 		testkit.Equal(t, "tagged links", s.tagged(t, schema.LinkFilter{Tag: "new"}), []string{"link-03", "link-00"})
 		chosen("id", id(links[0].ID), "do", "untag", "tags", "new")
@@ -58,7 +59,8 @@ func TestChosenLinks(t *testing.T) {
 	})
 	t.Run("links are exported", func(t *testing.T) {
 		file := chosen("id", id(links[2].ID), "id", id(links[1].ID), "do", "export")
-		if lines := strings.Split(file.body, "\r\n"); len(lines) != 4 || !strings.Contains(lines[1], "link-01") || !strings.Contains(lines[2], "link-02") {
+		if lines := strings.Split(file.body, "\r\n"); len(lines) != 4 || !strings.Contains(lines[1], "link-01") ||
+			!strings.Contains(lines[2], "link-02") {
 			t.Errorf("the file has %q", lines)
 		}
 		chosen("all", "true", "do", "export", "back", odd).wantTo(t, "/dashboard/export.csv?q=org%2F1")
@@ -70,7 +72,8 @@ func TestChosenLinks(t *testing.T) {
 		for text, fields := range map[string][]string{
 			"No link is selected.": {"do", "off"}, "Name at least one tag.": {"do", "tag", "id", id(full.ID)},
 			"A tag has 1 to 32 characters": {"do", "tag", "tags", "schön", "id", id(full.ID)},
-			"1 link was tagged one. 1 link stayed as before: A link must have at most 10 tags.": {"do", "tag", "tags", "one", "id", id(full.ID), "id", id(links[9].ID)},
+			"1 link was tagged one. 1 link stayed as before: A link must have at most 10 tags.": {"do", "tag", "tags", "one",
+				"id", id(full.ID), "id", id(links[9].ID)},
 			"Nothing was changed. A tag has": {"do", "off", "all", "true", "back", "/dashboard/links?tag=%C3%A4"},
 		} {
 			chosen(fields...)
@@ -103,7 +106,8 @@ func TestTrash(t *testing.T) {
 	b.follow().want(t, http.StatusOK, "sho.rt/sale was deleted.", "Undo", "1 link")
 	b.get("/dashboard/trash").want(t, http.StatusOK, "sho.rt/ sale", "42", "Restore selected")
 	t.Run("a link comes back with its clicks", func(t *testing.T) {
-		b.post("/dashboard/trash/restore", "link", "0.sale", "back", "/dashboard/links?page=1").wantTo(t, fmt.Sprintf("/dashboard/links?page=1#link-%d", link.ID))
+		b.post("/dashboard/trash/restore", "link", "0.sale", "back", "/dashboard/links?page=1").wantTo(t,
+			fmt.Sprintf("/dashboard/links?page=1#link-%d", link.ID))
 		b.get("/dashboard/links").want(t, http.StatusOK, "sho.rt/sale is back", "42")
 	})
 	t.Run("links that cannot come back say why", func(t *testing.T) {

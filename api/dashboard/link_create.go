@@ -83,7 +83,8 @@ func (d *Dashboard) madeLink(c *call) (*linkView, error) {
 	return &made, nil
 }
 
-// createLink creates a link by the API's rules, for which tokens have a rate limit of their own. An empty optional field counts as absent.
+// createLink creates a link by the API's rules, for which tokens have a rate limit of their own. An empty optional
+// field counts as absent.
 func (d *Dashboard) createLink(c *call) error {
 	if c.form(fieldRow) != "" {
 		name, page, err := d.filledPage(c)
@@ -132,7 +133,8 @@ func (d *Dashboard) createLink(c *call) error {
 		return err
 	}
 	if typed := c.form(shorten.FieldCustomAlias); typed != alias {
-		c.setNotice(notice{Text: "Aliases have small letters, so “" + typed + "” became “" + alias + "”. Visitors may type either."})
+		c.setNotice(notice{Text: "Aliases have small letters, so “" + typed + "” became “" + alias +
+			"”. Visitors may type either."})
 	}
 	return c.redirect(withParam(c.back(pathLinks), paramMade, strconv.FormatInt(link.DomainID, 10)+"."+link.Hash))
 }

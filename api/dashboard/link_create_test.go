@@ -17,12 +17,16 @@ import (
 
 func TestWithScheme(t *testing.T) {
 	for text, want := range map[string]string{
-		"example.com": "https://example.com", "example.com/a?b#c": "https://example.com/a?b#c", "example.com?x=http://y": "https://example.com?x=http://y",
-		"example.com:8080/a": "https://example.com:8080/a", "//example.com/a": "https://example.com/a", "192.0.2.1": "https://192.0.2.1",
+		"example.com": "https://example.com", "example.com/a?b#c": "https://example.com/a?b#c",
+		"example.com?x=http://y": "https://example.com?x=http://y",
+		"example.com:8080/a":     "https://example.com:8080/a", "//example.com/a": "https://example.com/a",
+		"192.0.2.1":      "https://192.0.2.1",
 		"bücher.example": "https://bücher.example", "www.example.com#:x": "https://www.example.com#:x",
-		"http://example.com": "http://example.com", "HTTPS://example.com": "HTTPS://example.com", "ftp://example.com": "ftp://example.com",
+		"http://example.com": "http://example.com", "HTTPS://example.com": "HTTPS://example.com",
+		"ftp://example.com":     "ftp://example.com",
 		"javascript:alert(1.5)": "javascript:alert(1.5)", "mailto:you@example.com": "mailto:you@example.com",
-		"you@example.com": "you@example.com", "example": "example", "two words.": "two words.", "": "", "a.b:x/": "a.b:x/", "/a.b": "/a.b",
+		"you@example.com": "you@example.com", "example": "example", "two words.": "two words.", "": "", "a.b:x/": "a.b:x/",
+		"/a.b": "/a.b",
 	} {
 		if got := dashboard.WithScheme(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
@@ -30,11 +34,12 @@ func TestWithScheme(t *testing.T) {
 	}
 }
 
-// What somebody types or pastes arrives whole, and what is wrong with it is said by the service.
+// Typed or pasted text arrives whole, and the service says what is wrong with it.
 func TestTypedText(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(t)
-	for _, path := range []string{"/dashboard", "/dashboard/links", "/dashboard/domains", "/dashboard/tokens", "/dashboard/account"} {
+	for _, path := range []string{"/dashboard", "/dashboard/links", "/dashboard/domains", "/dashboard/tokens",
+		"/dashboard/account"} {
 		for _, control := range regexp.MustCompile(`<(?:input|textarea)[^>]*>`).FindAllString(b.get(path).body, -1) {
 			if found := regexp.MustCompile(` (maxlength|pattern|type="url"|type="email")`).FindString(control); found != "" {
 				t.Errorf("%s: %s has%s", path, control, found)
@@ -50,8 +55,10 @@ func TestTypedText(t *testing.T) {
 		http.StatusUnprocessableEntity, "The alias must have 3 to 20 characters")
 	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "Launch-1").want(t, http.StatusSeeOther)
 	b.follow().want(t, http.StatusOK, "Your link is ready", "sho.rt/ launch-1", "so “Launch-1” became “launch-1”.")
-	b.post("/dashboard/links", "long_url", "example.org/without?scheme", "custom_alias", "bare").want(t, http.StatusSeeOther)
-	if link, err := schema.FindLink(t.Context(), s.links, 0, "bare"); err != nil || link.URL != "https://example.org/without?scheme" {
+	b.post("/dashboard/links", "long_url", "example.org/without?scheme", "custom_alias", "bare").want(t,
+		http.StatusSeeOther)
+	if link, err := schema.FindLink(t.Context(), s.links, 0, "bare"); err != nil ||
+		link.URL != "https://example.org/without?scheme" {
 		t.Errorf("%+v, %v", link, err)
 	}
 }
@@ -67,8 +74,8 @@ func TestASearchOutlastsCreation(t *testing.T) {
 	if back == nil || strings.ReplaceAll(back[1], "&amp;", "&") != list {
 		t.Fatalf("the form leads back to %q", back)
 	}
-	b.post("/dashboard/links", "long_url", "nothing", "back", list).want(t, http.StatusUnprocessableEntity, "21 links with “ found ”",
-		"Page 2 of 2")
+	b.post("/dashboard/links", "long_url", "nothing", "back", list).want(t, http.StatusUnprocessableEntity,
+		"21 links with “ found ”", "Page 2 of 2")
 	b.post("/dashboard/links", "long_url", "https://example.org/new", "custom_alias", "new", "back", list)
 	b.seen.wantTo(t, "/dashboard/links?made=0.new&page=2&q=found")
 	b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/ new", "21 links with “ found ”")
@@ -92,23 +99,29 @@ func TestASearchOutlastsCreation(t *testing.T) {
 func TestTypedTextOutlastsTheSession(t *testing.T) {
 	s := start(t)
 	domain := s.addDomain(t, "go.example.com", true)
-	tagged := schema.Link{AccountID: s.account.ID, Hash: "tagged", URL: "https://example.org/", Tags: []string{"old"}, CreatedAt: time.Now().UTC()}
+	tagged := schema.Link{AccountID: s.account.ID, Hash: "tagged", URL: "https://example.org/", Tags: []string{"old"},
+		CreatedAt: time.Now().UTC()}
 	testkit.Must(t, s.links.CreateLink(t.Context(), &tagged))
 	for _, c := range []struct {
 		path, page string
 		form       url.Values
 		shows      []string
 	}{
-		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {`https://example.org/a?b=c&d="e"#ü`}, "custom_alias": {"my-alias"},
-			"domain_id": {id(domain.ID)}}, []string{`value="https://example.org/a?b=c&amp;d=&#34;e&#34;#ü"`, `value="my-alias"`,
-			fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
-		{"/dashboard/links", "/dashboard", url.Values{"long_url": {"typed"}, "back": {"/dashboard"}}, []string{`value="typed"`}},
+		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {`https://example.org/a?b=c&d="e"#ü`},
+			"custom_alias": {"my-alias"},
+			"domain_id":    {id(domain.ID)}}, []string{`value="https://example.org/a?b=c&amp;d=&#34;e&#34;#ü"`,
+			`value="my-alias"`, fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
+		{"/dashboard/links", "/dashboard", url.Values{"long_url": {"typed"}, "back": {"/dashboard"}},
+			[]string{`value="typed"`}},
 		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {"typed"}, "back": {"/dashboard/links?page=1&q=x"}},
 			[]string{`value="typed"`, `type="search" placeholder="Alias, title, tag, URL" value="x"`}},
-		{"/dashboard/bulk", "/dashboard/bulk", url.Values{"links": {"https://example.org/1 one\nexample.org/2"}, "tags": {"a b"}, "domain_id": {id(domain.ID)}},
-			[]string{">https://example.org/1 one\nexample.org/2</textarea>", `value="a b"`, fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
+		{"/dashboard/bulk", "/dashboard/bulk", url.Values{"links": {"https://example.org/1 one\nexample.org/2"},
+			"tags": {"a b"}, "domain_id": {id(domain.ID)}},
+			[]string{">https://example.org/1 one\nexample.org/2</textarea>", `value="a b"`,
+				fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
 		{"/dashboard/tags/old/rename", "/dashboard/tags/old", url.Values{"new_tag": {"new"}}, []string{`value="new"`}},
-		{"/dashboard/domains", "/dashboard/domains", url.Values{"host": {"new.example.com"}}, []string{`value="new.example.com"`}},
+		{"/dashboard/domains", "/dashboard/domains", url.Values{"host": {"new.example.com"}},
+			[]string{`value="new.example.com"`}},
 		{"/dashboard/tokens", "/dashboard/tokens", url.Values{"name": {"my script"}}, []string{`value="my script"`}},
 	} {
 		b := s.browser(t)
@@ -135,8 +148,10 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 	}
 	t.Run("and leads back to the page of the form", func(t *testing.T) {
 		b := s.browser(t)
-		for path, page := range map[string]string{"/dashboard/links/0/x/delete": "/dashboard/links/0/x", "/dashboard/links/0/x/active": "/dashboard/links/0/x",
-			"/dashboard/tags/x/delete": "/dashboard/tags/x", "/dashboard/account/password": "/dashboard/account", "/dashboard/import": "/dashboard/import"} {
+		for path, page := range map[string]string{"/dashboard/links/0/x/delete": "/dashboard/links/0/x",
+			"/dashboard/links/0/x/active": "/dashboard/links/0/x",
+			"/dashboard/tags/x/delete":    "/dashboard/tags/x", "/dashboard/account/password": "/dashboard/account",
+			"/dashboard/import": "/dashboard/import"} {
 			b.send(http.MethodPost, path, url.Values{}).wantTo(t, "/dashboard/sign-in?notice=ended&next="+url.QueryEscape(page))
 		}
 		b.send(http.MethodPost, "/dashboard/links/0/x/active", url.Values{"back": {"/dashboard/links?q=x"}}).wantTo(t,
@@ -154,7 +169,8 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 			"/dashboard/bulk":             {"links": {strings.Repeat("https://example.org/\n", 400)}},
 		} {
 			to := b.send(http.MethodPost, path, form).header.Get("Location")
-			if want := "/dashboard/sign-in?notice="; !strings.HasPrefix(to, want) || strings.Contains(to, "pass") || len(to) > 200 {
+			if want := "/dashboard/sign-in?notice="; !strings.HasPrefix(to, want) || strings.Contains(to, "pass") ||
+				len(to) > 200 {
 				t.Errorf("%s leads to %s", path, to)
 			}
 		}
@@ -172,7 +188,8 @@ func TestPager(t *testing.T) {
 	b := s.signedIn(t)
 	page := b.get("/dashboard/links?q=link-&page=2")
 	page.want(t, http.StatusOK, "Page 2 of 3", "Go to page")
-	form := regexp.MustCompile(`(?s)<form class="row" method="get" action="/dashboard/links">.*?</form>`).FindString(page.body)
+	search := regexp.MustCompile(`(?s)<form class="row" method="get" action="/dashboard/links">.*?</form>`)
+	form := search.FindString(page.body)
 	if !strings.Contains(form, `name="q" value="link-"`) || !strings.Contains(form, `name="page"`) {
 		t.Errorf("the form for another page is %q", form)
 	}

@@ -22,19 +22,21 @@ type campaignField struct{ Name, Label, Example, Text string }
 
 // campaignFields are the parameters that web analytics read (UTM).
 var campaignFields = []campaignField{
-	{"utm_source", "Source", "newsletter", ""}, {"utm_medium", "Medium", "email", ""}, {"utm_campaign", "Campaign", "spring-sale", ""},
+	{"utm_source", "Source", "newsletter", ""}, {"utm_medium", "Medium", "email", ""},
+	{"utm_campaign", "Campaign", "spring-sale", ""},
 	{"utm_term", "Term", "running shoes", ""}, {"utm_content", "Content", "header-link", ""},
 }
 
 // keptFields are the fields whose text outlasts the session.
-var keptFields = append([]string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle,
-	shorten.FieldTags, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content",
-	fieldVersion}, behaviourFields...)
+var keptFields = append([]string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID,
+	shorten.FieldTitle, shorten.FieldTags, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery,
+	"utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", fieldVersion}, behaviourFields...)
 
-// typedFields returns what get knows of the fields.
+// typedFields reads the fields with get.
 func typedFields(get func(field string) string) linkFields {
 	short := func(field string) string { return cut(get(field), maxAsked) }
-	fields := linkFields{LongURL: short(shorten.FieldLongURL), Title: short(shorten.FieldTitle), Tags: short(shorten.FieldTags),
+	fields := linkFields{LongURL: short(shorten.FieldLongURL), Title: short(shorten.FieldTitle),
+		Tags:      short(shorten.FieldTags),
 		ExpiresAt: short(shorten.FieldExpiresAt), ExpiredURL: short(shorten.FieldExpiredURL),
 		ForwardQuery: get(shorten.FieldForwardQuery) == "true", Behaviour: typedBehaviour(get)}
 	for _, field := range campaignFields {
@@ -46,7 +48,8 @@ func typedFields(get func(field string) string) linkFields {
 
 // HasMore reports whether fields that are rarely needed have text.
 func (f linkFields) HasMore() bool {
-	return f.Title+f.Tags+f.ExpiresAt+f.ExpiredURL != "" || f.ForwardQuery || slices.ContainsFunc(f.Campaign, func(c campaignField) bool { return c.Text != "" }) ||
+	return f.Title+f.Tags+f.ExpiresAt+f.ExpiredURL != "" || f.ForwardQuery ||
+		slices.ContainsFunc(f.Campaign, func(c campaignField) bool { return c.Text != "" }) ||
 		!f.Behaviour.IsEmpty()
 }
 
@@ -62,8 +65,9 @@ func campaignOf(longURL string) []campaignField {
 	return fields
 }
 
-// longURL returns the long URL that a form asks for, of a link whose long URL is stored; "" of a new one. A field of the campaign that
-// differs from the stored URL counts more than the typed one, and removes its parameter if it is empty.
+// longURL returns the long URL that a form asks for, of a link whose long URL is stored; "" of a new one. A field of
+// the campaign that differs from the stored URL counts more than the typed one, and removes its parameter if it is
+// empty.
 func longURL(c *call, stored string) string {
 	parameters := map[string]string{}
 	for _, field := range campaignOf(stored) {
@@ -74,7 +78,8 @@ func longURL(c *call, stored string) string {
 	return withCampaign(withScheme(c.form(shorten.FieldLongURL)), parameters)
 }
 
-// withCampaign sets parameters of a URL, or removes those that are empty. The others stay as they are, and where they are.
+// withCampaign sets parameters of a URL, or removes them if they are empty. All other parameters stay unchanged, in
+// their places.
 func withCampaign(longURL string, parameters map[string]string) string {
 	to, err := url.Parse(longURL)
 	if err != nil || len(parameters) == 0 || to.Host == "" {
@@ -112,7 +117,7 @@ func (p linksPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default
 // HasMade reports whether the page shows a new link, whose button stands out then.
 func (p newPage) HasMade() bool { return false }
 
-// HasMade tells the template about the page, as newPage does.
+// HasMade is newPage.HasMade for this page.
 func (p linksPage) HasMade() bool { return p.Made != nil }
 
 // onHost returns the fields of a link on a host.

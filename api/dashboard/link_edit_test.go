@@ -32,7 +32,8 @@ func TestEdit(t *testing.T) {
 		page.want(t, http.StatusOK, "Spring <b>sale", "print spring")
 		wantHarmless(t, page)
 		page = b.get(path + "/edit")
-		if !strings.Contains(page.body, `value="Spring &lt;b&gt;sale"`) || !strings.Contains(page.body, `value="print spring"`) {
+		if !strings.Contains(page.body, `value="Spring &lt;b&gt;sale"`) ||
+			!strings.Contains(page.body, `value="print spring"`) {
 			t.Errorf("the form does not have what was saved:\n%s", page.body)
 		}
 		b.edit(path, "long_url", "https://example.org/", "title", "", "tags", "").wantTo(t, path)
@@ -46,7 +47,8 @@ func TestEdit(t *testing.T) {
 			"utm_source", "poster")
 		page.want(t, http.StatusUnprocessableEntity, "The long URL must begin with http", "The title must have at most 200",
 			"Each tag must have 1 to 32 characters")
-		for _, part := range []string{`id="long_url-problem"`, `id="title-problem"`, `id="tags-problem"`, `>ftp://example.org/</textarea>`,
+		for _, part := range []string{`id="long_url-problem"`, `id="title-problem"`, `id="tags-problem"`,
+			`>ftp://example.org/</textarea>`,
 			`value="gut schön"`, `value="poster"`, `aria-describedby="tags-problem tags-hint" aria-invalid="true"`} {
 			if !strings.Contains(page.body, part) {
 				t.Errorf("no %s in\n%s", part, page.body)
@@ -57,10 +59,11 @@ func TestEdit(t *testing.T) {
 		}
 	})
 	t.Run("creates links with titles and tags", func(t *testing.T) {
-		b.post("/dashboard/links", "long_url", "https://example.org/#top", "custom_alias", "tagged", "title", "A title", "tags", "one two",
-			"utm_medium", "email").want(t, http.StatusSeeOther)
+		b.post("/dashboard/links", "long_url", "https://example.org/#top", "custom_alias", "tagged", "title", "A title",
+			"tags", "one two", "utm_medium", "email").want(t, http.StatusSeeOther)
 		link, err := schema.FindLink(t.Context(), s.links, 0, "tagged")
-		if err != nil || link.Title != "A title" || len(link.Tags) != 2 || link.URL != "https://example.org/?utm_medium=email#top" {
+		if err != nil || link.Title != "A title" || len(link.Tags) != 2 ||
+			link.URL != "https://example.org/?utm_medium=email#top" {
 			t.Errorf("%+v, %v", link, err)
 		}
 		page := b.post("/dashboard/links", "long_url", "https://example.org/", "tags", "schön", "title", "kept")
@@ -75,10 +78,12 @@ func TestEdit(t *testing.T) {
 		b.follow().want(t, http.StatusOK, "expires 1 Mar 2099, 12:30", "then leads to https://example.org/late",
 			"passes on the visitor's query string")
 		link, err := schema.FindLink(t.Context(), s.links, 0, "sale")
-		if err != nil || !link.ExpiresAt.Equal(utc("2099-03-01T12:30:00Z")) || link.ExpiredURL != "https://example.org/late" || !link.ForwardQuery {
+		if err != nil || !link.ExpiresAt.Equal(utc("2099-03-01T12:30:00Z")) ||
+			link.ExpiredURL != "https://example.org/late" || !link.ForwardQuery {
 			t.Fatalf("%+v, %v", link, err)
 		}
-		for _, part := range []string{`value="2099-03-01T12:30"`, `value="https://example.org/late"`, `value="true" checked`} {
+		for _, part := range []string{`value="2099-03-01T12:30"`, `value="https://example.org/late"`,
+			`value="true" checked`} {
 			if page := b.get(path + "/edit"); !strings.Contains(page.body, part) {
 				t.Errorf("the form does not have %s:\n%s", part, page.body)
 			}
@@ -93,16 +98,18 @@ func TestEdit(t *testing.T) {
 		past := utc("2026-01-02T03:04:05Z")
 		testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{ExpiresAt: &past}, time.Now()))
 		b.get("/dashboard/links").want(t, http.StatusOK, "expired")
-		b.get(path).want(t, http.StatusOK, "expired 2 Jan 2026, 03:04", "led to https://example.org/", "now leads to https://example.org/late")
+		b.get(path).want(t, http.StatusOK, "expired 2 Jan 2026, 03:04", "led to https://example.org/",
+			"now leads to https://example.org/late")
 		b.edit(path, "long_url", "https://example.org/2", "expires_at", "2026-01-02T03:04:05").wantTo(t, path) // as it was
 		link, err = schema.FindLink(t.Context(), s.links, 0, "sale")
-		if err != nil || !link.ExpiresAt.Equal(past) || link.ExpiredURL != "" || link.ForwardQuery || link.URL != "https://example.org/2" {
+		if err != nil || !link.ExpiresAt.Equal(past) || link.ExpiredURL != "" || link.ForwardQuery ||
+			link.URL != "https://example.org/2" {
 			t.Errorf("%+v, %v", link, err)
 		}
 		b.edit(path, "long_url", "https://example.org/", "expires_at", "").wantTo(t, path)
 		b.follow().want(t, http.StatusOK, "on created")
-		b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "soon-over", "expires_at", "2099-03-01T12:30:07",
-			"expired_url", "example.org").want(t, http.StatusSeeOther)
+		b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "soon-over", "expires_at",
+			"2099-03-01T12:30:07", "expired_url", "example.org").want(t, http.StatusSeeOther)
 		link, err = schema.FindLink(t.Context(), s.links, 0, "soon-over")
 		if err != nil || !link.ExpiresAt.Equal(utc("2099-03-01T12:30:07Z")) || link.ExpiredURL != "https://example.org" {
 			t.Errorf("%+v, %v", link, err)
@@ -118,13 +125,15 @@ func TestEdit(t *testing.T) {
 			b.get(gone).want(t, http.StatusNotFound)
 		}
 		b.post(path+"/delete").want(t, http.StatusNotFound)
-		b.post("/dashboard/links", "long_url", "https://example.org/again", "custom_alias", "sale").want(t, http.StatusSeeOther)
+		b.post("/dashboard/links", "long_url", "https://example.org/again", "custom_alias", "sale").want(t,
+			http.StatusSeeOther)
 	})
 	t.Run("leaves the links of others alone", func(t *testing.T) {
 		b.get("/dashboard/links/0/theirs/edit").want(t, http.StatusNotFound)
 		b.post("/dashboard/links/0/theirs/edit", "long_url", "https://example.org/").want(t, http.StatusNotFound)
 		b.post("/dashboard/links/0/theirs/delete").want(t, http.StatusNotFound)
-		if link, err := schema.FindLink(t.Context(), s.links, 0, "theirs"); err != nil || link.URL != "https://other.example/" || link.Stopped == schema.Deleted {
+		if link, err := schema.FindLink(t.Context(), s.links, 0, "theirs"); err != nil ||
+			link.URL != "https://other.example/" || link.Stopped == schema.Deleted {
 			t.Errorf("%+v, %v", link, err)
 		}
 	})
@@ -136,7 +145,8 @@ func TestWithCampaign(t *testing.T) {
 		{"https://example.org/?b=2&a=1#x?y", "a b&c=ü", "https://example.org/?b=2&a=1&utm_source=a+b%26c%3D%C3%BC#x?y"},
 		{"https://example.org/?utm_source=old&a=%20&utm_source=older", "new", "https://example.org/?a=%20&utm_source=new"},
 		{"https://example.org/?#", "a", "https://example.org/?utm_source=a#"},
-		{"https://example.org/?utm_source=old#x", "-", "https://example.org/#x"}, {"https://example.org/?utm_source=old&b=1", "-", "https://example.org/?b=1"},
+		{"https://example.org/?utm_source=old#x", "-", "https://example.org/#x"},
+		{"https://example.org/?utm_source=old&b=1", "-", "https://example.org/?b=1"},
 		{"https://example.org/?a", "", "https://example.org/?a"},
 		{"https://example.org/%zz", "a", "https://example.org/%zz"}, {"nothing", "a", "nothing"}, {"", "a", ""},
 	} {
@@ -165,12 +175,14 @@ func TestCampaignFields(t *testing.T) {
 		testkit.Equal(t, "long URL", link.URL, want)
 	}
 	page := b.get(path + "/edit")
-	for _, part := range []string{`name="utm_source" type="text" autocomplete="off" autocapitalize="none" spellcheck="false" placeholder="such as newsletter" value="poster"`, `value="x"`} {
+	for _, part := range []string{`name="utm_source" type="text" autocomplete="off" autocapitalize="none" ` +
+		`spellcheck="false" placeholder="such as newsletter" value="poster"`, `value="x"`} {
 		if !strings.Contains(page.body, part) {
 			t.Errorf("no %s", part)
 		}
 	}
-	b.edit(path, "long_url", "https://example.org/?utm_source=poster&a=2&utm_term=x", "utm_source", "poster", "utm_medium", "", "utm_term", "")
+	b.edit(path, "long_url", "https://example.org/?utm_source=poster&a=2&utm_term=x", "utm_source", "poster", "utm_medium",
+		"", "utm_term", "")
 	wantURL("https://example.org/?utm_source=poster&a=2")
 	b.edit(path, "long_url", "https://example.org/?utm_source=typed", "utm_source", "poster")
 	wantURL("https://example.org/?utm_source=typed")

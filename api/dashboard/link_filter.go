@@ -23,7 +23,8 @@ type linkFilter struct {
 
 // filterOf reads a filter from a query. Values that the form does not offer count as "".
 func filterOf(get func(field string) string) linkFilter {
-	f := linkFilter{Query: get("q"), Tag: get("tag"), Domain: get("domain"), State: get("state"), From: get("from"), To: get("to"), Sort: get("sort")}
+	f := linkFilter{Query: get("q"), Tag: get("tag"), Domain: get("domain"), State: get("state"), From: get("from"),
+		To: get("to"), Sort: get("sort")}
 	if _, err := strconv.ParseUint(f.Domain, 10, 63); err != nil {
 		f.Domain = ""
 	}
@@ -63,7 +64,8 @@ func (f linkFilter) add(values url.Values) {
 
 // Fields returns the fields of the form that are not empty.
 func (f linkFilter) Fields() map[string]string {
-	fields := map[string]string{"q": f.Query, "tag": f.Tag, "domain": f.Domain, "state": f.State, "from": f.From, "to": f.To, "sort": f.Sort}
+	fields := map[string]string{"q": f.Query, "tag": f.Tag, "domain": f.Domain, "state": f.State, "from": f.From,
+		"to": f.To, "sort": f.Sort}
 	maps.DeleteFunc(fields, func(_, value string) bool { return value == "" })
 	return fields
 }
@@ -107,7 +109,8 @@ func (d *Dashboard) filteredLinks(c *call, page *linksPage) ([]schema.Link, int6
 	req := f.request(c)
 	req.Page = page.Page
 	links, total, err := d.Shortener.List(c.ctx, d.Clicks.Of(c.account.ID), req)
-	if _, invalid := problemsOf(err); err != nil && !invalid && (f.Sort == shorten.SortClicks || f.Sort == shorten.SortFewest) {
+	if _, invalid := problemsOf(err); err != nil && !invalid &&
+		(f.Sort == shorten.SortClicks || f.Sort == shorten.SortFewest) {
 		if schema.ErrorCode(err) == schema.CodeBusy {
 			return nil, 0, err
 		}
@@ -118,8 +121,8 @@ func (d *Dashboard) filteredLinks(c *call, page *linksPage) ([]schema.Link, int6
 	return links, total, err
 }
 
-// heading is the heading of a column by which the list can be sorted. Its link sorts by it, and reverses the order if the list is sorted
-// by it already.
+// heading is the heading of a column by which the list can be sorted. Its link sorts by it, and reverses the order if
+// the list is sorted by it already.
 type heading struct {
 	Label, Class string
 	Order        string // value of aria-sort; "" if the list is sorted by another column

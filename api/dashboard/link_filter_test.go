@@ -26,7 +26,8 @@ func TestFilters(t *testing.T) {
 		{Hash: "first", Tags: []string{"print"}, Active: true}, {Hash: "second", Tags: []string{"print", "web"}},
 		{Hash: "third", DomainID: domain.ID, Title: "Spring Sale", Active: true},
 	} {
-		l.AccountID, l.URL, l.CreatedAt = s.account.ID, "https://example.org/", time.Date(2026, 11, 1+i, 23, 30, 0, 0, time.UTC)
+		l.AccountID, l.URL, l.CreatedAt = s.account.ID, "https://example.org/",
+			time.Date(2026, 11, 1+i, 23, 30, 0, 0, time.UTC)
 		if l.Hash == "first" {
 			l.ExpiresAt = l.CreatedAt.Add(time.Hour)
 		}
@@ -38,10 +39,13 @@ func TestFilters(t *testing.T) {
 	b := s.signedIn(t)
 	for query, want := range map[string]string{
 		"": "third second first", "tag=print": "second first", "tag=web": "second", "tag=none": "", "state=on": "third first",
-		"state=off": "second", "domain=0": "second first", fmt.Sprint("domain=", domain.ID): "third", "sort=created_at": "first second third",
-		"sort=-clicks": "second first third", "sort=clicks": "third first second", "tag=print&state=on&sort=-clicks": "first", "q=spring+sale": "third",
+		"state=off": "second", "domain=0": "second first", fmt.Sprint("domain=", domain.ID): "third",
+		"sort=created_at": "first second third",
+		"sort=-clicks":    "second first third", "sort=clicks": "third first second",
+		"tag=print&state=on&sort=-clicks": "first", "q=spring+sale": "third",
 		"q=" + url.QueryEscape("https://GO.example.com/third"): "third", "q=sho.rt/first": "first", "q=first&state=off": "",
-		"domain=x&state=x&sort=x": "third second first", "state=expired": "first", "from=2026-11-02": "third second", "to=2026-11-02": "second first",
+		"domain=x&state=x&sort=x": "third second first", "state=expired": "first", "from=2026-11-02": "third second",
+		"to=2026-11-02":                 "second first",
 		"from=2026-11-02&to=2026-11-02": "second", "from=x&to=2026-13-01": "third second first",
 	} {
 		page := b.get("/dashboard/links?" + query)
@@ -71,7 +75,8 @@ func TestFilters(t *testing.T) {
 		if n := strings.Count(page.body, self); n != 2 { // the form for a new link, and that of all links
 			t.Errorf("%d forms lead back to the list", n)
 		}
-		if !strings.Contains(page.body, `href="/dashboard/links?tag=web"`) || !strings.Contains(page.body, `name="sort" value="created_at"`) {
+		if !strings.Contains(page.body, `href="/dashboard/links?tag=web"`) ||
+			!strings.Contains(page.body, `name="sort" value="created_at"`) {
 			t.Errorf("no way to other tags, or the search has another order:\n%s", page.body)
 		}
 		b.post("/dashboard/links", "long_url", "nothing", "back", "/dashboard/links?page=1&tag=web").want(t,
@@ -94,7 +99,8 @@ func TestFilters(t *testing.T) {
 				if query := to.Query(); query.Get("tag") != "print" || query.Get("page") != "1" {
 					t.Errorf("a heading leads to %s", to)
 				}
-				found = append(found, strings.TrimSpace(strings.ToLower(m[3])+" "+m[1])+": "+cmp.Or(to.Query().Get("sort"), "newest"))
+				found = append(found, strings.TrimSpace(strings.ToLower(m[3])+" "+m[1])+": "+
+					cmp.Or(to.Query().Get("sort"), "newest"))
 			}
 			if got := strings.ReplaceAll(strings.Join(found, ", "), `"`, ""); got != want {
 				t.Errorf("sorted by %q the headings are %q, want %q", sort, got, want)
@@ -103,6 +109,7 @@ func TestFilters(t *testing.T) {
 	})
 	t.Run("say what is wrong with them", func(t *testing.T) {
 		b.get("/dashboard/links?tag=No+Tag").want(t, http.StatusUnprocessableEntity, "A tag has 1 to 32 characters")
-		b.get("/dashboard/links?q="+url.QueryEscape("a b c d e f g h i")).want(t, http.StatusUnprocessableEntity, "A search has at most 8 words")
+		b.get("/dashboard/links?q="+url.QueryEscape("a b c d e f g h i")).want(t, http.StatusUnprocessableEntity,
+			"A search has at most 8 words")
 	})
 }

@@ -116,17 +116,19 @@ func TestShortenForm(t *testing.T) {
 		b.post("/dashboard/links", "long_url", "https://example.org/b", "custom_alias", "launch", "domain_id",
 			fmt.Sprint(verified.ID)).wantTo(t, fmt.Sprintf("/dashboard/links?made=%d.launch", verified.ID))
 		b.follow().want(t, http.StatusOK, "Your link is ready http://go.example.com/ launch", "2 links")
-		if got, err := schema.FindLink(t.Context(), s.links, verified.ID, "launch"); err != nil || got.URL != "https://example.org/b" ||
+		if got, err := schema.FindLink(t.Context(), s.links, verified.ID, "launch"); err != nil ||
+			got.URL != "https://example.org/b" ||
 			got.AccountID != s.account.ID || !got.Active {
 			t.Errorf("got %+v, error %v", got, err)
 		}
 	})
 	for name, c := range map[string]struct{ longURL, alias, domain, field, problem string }{
-		"no URL":               {"", "", "0", "long_url", "A long URL is required"},
-		"no URL at all":        {"javascript:alert(1)", "", "0", "long_url", "The long URL"},
-		"an unsafe URL":        {"https://bad.example/x", "", "0", "long_url", "known as unsafe"},
-		"the service itself":   {"http://sho.rt/x", "", "0", "long_url", "must not lead to this service itself"},
-		"a bad alias":          {"https://example.org/", "No Good\"><script>", "0", "custom_alias", "The alias must have 3 to 20"},
+		"no URL":             {"", "", "0", "long_url", "A long URL is required"},
+		"no URL at all":      {"javascript:alert(1)", "", "0", "long_url", "The long URL"},
+		"an unsafe URL":      {"https://bad.example/x", "", "0", "long_url", "known as unsafe"},
+		"the service itself": {"http://sho.rt/x", "", "0", "long_url", "must not lead to this service itself"},
+		"a bad alias": {"https://example.org/", "No Good\"><script>", "0", "custom_alias",
+			"The alias must have 3 to 20"},
 		"a reserved alias":     {"https://example.org/", "dashboard", "0", "custom_alias", "reserved"},
 		"an alias in use":      {"https://example.org/", "launch", fmt.Sprint(verified.ID), "custom_alias", "already in use"},
 		"a domain not his own": {"https://example.org/", "", "99999", "domain_id", "verified domain of yours"},
@@ -172,7 +174,8 @@ func TestListOfLinks(t *testing.T) {
 	storetest.SetActive(t, s.links, 0, "link-44", false)
 	s.count(t, click{link: links[44], at: s.now(), times: 1234},
 		click{link: links[43], at: s.now(), device: schema.Bot}, click{link: links[42], at: s.now(), times: 4},
-		click{link: links[42], at: s.now().AddDate(0, 0, -1)}, click{link: links[42], at: s.now().AddDate(0, 0, -14), times: 9})
+		click{link: links[42], at: s.now().AddDate(0, 0, -1)}, click{link: links[42], at: s.now().AddDate(0, 0, -14),
+			times: 9})
 	b := s.signedIn(t)
 
 	t.Run("has the newest first, with clicks, states and pages", func(t *testing.T) {
@@ -191,7 +194,8 @@ func TestListOfLinks(t *testing.T) {
 	})
 	t.Run("draws the clicks of the last days", func(t *testing.T) {
 		page := b.get("/dashboard/links")
-		for _, want := range []string{`<title>5 in 14 days</title><path d="M1 22l4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4-5 4-15"/>`, `<title>1 in 14 days</title>`} {
+		for _, want := range []string{`<title>5 in 14 days</title><path d="M1 22l4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 0 4 ` +
+			`0 4-5 4-15"/>`, `<title>1 in 14 days</title>`} {
 			if !strings.Contains(page.body, want) {
 				t.Errorf("the page does not have %s", want)
 			}
@@ -202,9 +206,10 @@ func TestListOfLinks(t *testing.T) {
 	})
 	t.Run("is small", func(t *testing.T) {
 		for i := range 20 {
-			link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("usual-%02d", i), Active: true, CreatedAt: time.Now().UTC(),
-				URL:   "https://www.example.org/articles/2026/11/a-common-address?utm_source=newsletter",
-				Title: "An article with a title of fifty or so characters", Tags: []string{"newsletter", "november"}}
+			link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("usual-%02d", i), Active: true,
+				CreatedAt: time.Now().UTC(),
+				URL:       "https://www.example.org/articles/2026/11/a-common-address?utm_source=newsletter",
+				Title:     "An article with a title of fifty or so characters", Tags: []string{"newsletter", "november"}}
 			testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 			for day := range 14 {
 				s.count(t, click{link: link, at: s.now().AddDate(0, 0, -day), times: 50 + day})

@@ -50,7 +50,8 @@ func (d *Dashboard) showQR(c *call, link linkView) error {
 		return d.invalid(c, "qr", page, wrong)
 	}
 	page.Query = "?" + url.Values{qr.FieldLevel: {style.Level}, qr.FieldForeground: {qr.Hex(style.Foreground)},
-		qr.FieldBackground: {qr.Hex(style.Background)}, qr.FieldSize: {strconv.Itoa(style.Size)}, qr.FieldMargin: {strconv.Itoa(style.Margin)}}.Encode()
+		qr.FieldBackground: {qr.Hex(style.Background)}, qr.FieldSize: {strconv.Itoa(style.Size)},
+		qr.FieldMargin: {strconv.Itoa(style.Margin)}}.Encode()
 	return d.render(c, "qr", page)
 }
 

@@ -25,7 +25,8 @@ const fieldVersion = "version"
 
 // fieldsOf returns the fields of a link as the form shows them in a time zone.
 func fieldsOf(link schema.Link, zone *time.Location) linkFields {
-	return linkFields{LongURL: link.URL, Title: link.Title, Tags: strings.Join(link.Tags, " "), ExpiresAt: formatExpiry(link.ExpiresAt, zone),
+	return linkFields{LongURL: link.URL, Title: link.Title, Tags: strings.Join(link.Tags, " "),
+		ExpiresAt:  formatExpiry(link.ExpiresAt, zone),
 		ExpiredURL: link.ExpiredURL, ForwardQuery: link.ForwardQuery, Campaign: campaignOf(link.URL),
 		Behaviour: behaviourOf(link.Extension, zone)}
 }
@@ -33,7 +34,8 @@ func fieldsOf(link schema.Link, zone *time.Location) linkFields {
 // versionOf returns a digest of the fields that the form changes, so that a form does not overwrite a later edit.
 func versionOf(link schema.Link) string {
 	f := fieldsOf(link, time.UTC)
-	digest := sha256.Sum256(fmt.Appendf(nil, "%q %t", []string{f.LongURL, f.Title, f.Tags, f.ExpiresAt, f.ExpiredURL, link.Extension.Text()}, f.ForwardQuery))
+	digest := sha256.Sum256(fmt.Appendf(nil, "%q %t", []string{f.LongURL, f.Title, f.Tags, f.ExpiresAt, f.ExpiredURL,
+		link.Extension.Text()}, f.ForwardQuery))
 	return base64.RawURLEncoding.EncodeToString(digest[:16])
 }
 
@@ -76,8 +78,8 @@ func (d *Dashboard) editLink(c *call) error {
 	return c.seeOther(link.Path, link.Name+" was saved.")
 }
 
-// editedMeanwhile answers a form that would overwrite a later edit. It keeps the typed text and shows the link's present value beside
-// each field that differs. If the form is saved again, it replaces these values.
+// editedMeanwhile answers a form that would overwrite a later edit. It keeps the typed text and shows the link's
+// present value next to each field that differs. If the form is saved again, it replaces these values.
 func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 	typed, now := typedFields(c.form), fieldsOf(link.Link, c.zone())
 	p := problems{"": "This link was changed after you opened the form, perhaps in another tab. Nothing was saved yet. " +
@@ -106,7 +108,8 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 	return d.invalid(c, "edit", editPage{link, typed, versionOf(link.Link)}, p)
 }
 
-// deletedMeanwhile answers the edit of a link that does not exist any more with the form of a new link, which has the typed text.
+// deletedMeanwhile answers the edit of a link that does not exist any more with the form of a new link, which has the
+// typed text.
 func (d *Dashboard) deletedMeanwhile(c *call) error {
 	form, err := d.shortenForm(c, pathLinks)
 	if err != nil {
@@ -116,8 +119,10 @@ func (d *Dashboard) deletedMeanwhile(c *call) error {
 	if hash := c.pathValue("hash"); schema.ValidAlias(hash) {
 		form.Alias = hash
 	}
-	return d.write(c, fasthttp.StatusNotFound, "new", newPage{form}, problems{"": "This link was deleted after you opened the form, perhaps in " +
-		"another tab. Nothing was saved. Your text is below: create a new link with it, or restore the old one from the trash first."})
+	return d.write(c, fasthttp.StatusNotFound, "new", newPage{form},
+		problems{"": "This link was deleted after you opened the form, perhaps in " +
+			"another tab. Nothing was saved. Your text is below: create a new link with it, or restore the old one from the " +
+			"trash first."})
 }
 
 // editOf returns the edit that a form asks for. An expiry that stays as it is may be in the past.
@@ -148,6 +153,7 @@ func (d *Dashboard) deleteLink(c *call, link linkView) error {
 		return err
 	}
 	back := c.back(pathLinks)
-	c.setNotice(notice{Text: link.Name + " was deleted." + inTrash, Undo: &undo{pathTrash + "/restore", "link", link.Key(), back}})
+	c.setNotice(notice{Text: link.Name + " was deleted." + inTrash, Undo: &undo{pathTrash + "/restore", "link", link.Key(),
+		back}})
 	return c.redirect(back)
 }

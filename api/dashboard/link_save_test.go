@@ -17,7 +17,7 @@ import (
 
 var versionField = regexp.MustCompile(`name="version" value="([^"]+)"`)
 
-// version returns that of the link which a page's form edits.
+// version returns the version of the link in the form of a page.
 func (a answer) version(t testing.TB) string {
 	t.Helper()
 	found := versionField.FindStringSubmatch(a.body)
@@ -56,13 +56,14 @@ func TestEditConflict(t *testing.T) {
 	}
 	seen := b.get(path + "/edit").version(t)
 	testkit.Equal(t, "version of the same link", b.get(path+"/edit").version(t), seen)
-	b.post(path+"/edit", "version", seen, "long_url", "https://first.example/", "title", "First", "tags", "a b", "expires_at", "2099-01-02T03:04",
-		"expired_url", "https://late.example/", "forward_query", "true").wantTo(t, path)
+	b.post(path+"/edit", "version", seen, "long_url", "https://first.example/", "title", "First", "tags", "a b",
+		"expires_at", "2099-01-02T03:04", "expired_url", "https://late.example/", "forward_query", "true").wantTo(t, path)
 
 	page := b.post(path+"/edit", "version", seen, "long_url", "second.example", "title", "Mine", "tags", "b, a")
-	page.want(t, http.StatusUnprocessableEntity, "This link was changed after you opened the form", "Now: https://first.example/",
-		"Now: First", "Now: 2099-01-02T03:04", "Now: https://late.example/", "Now: yes")
-	for _, part := range []string{">second.example</textarea>", `value="Mine"`, `value="b, a"`, `aria-describedby="forward_query-problem" aria-invalid="true"`} {
+	page.want(t, http.StatusUnprocessableEntity, "This link was changed after you opened the form",
+		"Now: https://first.example/", "Now: First", "Now: 2099-01-02T03:04", "Now: https://late.example/", "Now: yes")
+	for _, part := range []string{">second.example</textarea>", `value="Mine"`, `value="b, a"`,
+		`aria-describedby="forward_query-problem" aria-invalid="true"`} {
 		if !strings.Contains(page.body, part) {
 			t.Errorf("no %s in\n%s", part, page.body)
 		}
@@ -77,11 +78,13 @@ func TestEditConflict(t *testing.T) {
 	campaign.lacks(t, "Now: https://first.example/")
 	invalid := b.post(path+"/edit", "version", page.version(t), "long_url", "ftp://second.example/")
 	testkit.Equal(t, "version of a form with a mistake", invalid.version(t), page.version(t))
-	b.post(path+"/edit", "version", page.version(t), "long_url", "https://second.example/", "title", "Mine", "tags", "b, a").wantTo(t, path)
+	b.post(path+"/edit", "version", page.version(t), "long_url", "https://second.example/", "title", "Mine", "tags",
+		"b, a").wantTo(t, path)
 	testkit.Equal(t, "title", link().Title, "Mine")
 
 	t.Run("is asked for", func(t *testing.T) {
-		b.post(path+"/edit", "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity, "This link was changed")
+		b.post(path+"/edit", "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity,
+			"This link was changed")
 	})
 	t.Run("is not what others change beside the form", func(t *testing.T) {
 		seen := b.get(path + "/edit").version(t)
@@ -92,12 +95,14 @@ func TestEditConflict(t *testing.T) {
 		}
 	})
 	t.Run("is each field that the form shows", func(t *testing.T) {
-		for _, edit := range []schema.LinkEdit{{Title: new("x")}, {Tags: &[]string{"x"}}, {ExpiresAt: new(utc("2099-03-01T12:30:00Z"))},
+		for _, edit := range []schema.LinkEdit{{Title: new("x")}, {Tags: &[]string{"x"}},
+			{ExpiresAt: new(utc("2099-03-01T12:30:00Z"))},
 			{ExpiresAt: new(utc("2099-03-01T12:30:01Z"))}, {ExpiredURL: new("https://x.example/")}, {ForwardQuery: new(true)}} {
 			seen := b.get(path + "/edit").version(t)
 			was := link()
 			testkit.Must(t, s.links.UpdateLink(t.Context(), &was, edit, time.Now()))
-			b.post(path+"/edit", "version", seen, "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity, "This link was changed")
+			b.post(path+"/edit", "version", seen, "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity,
+				"This link was changed")
 		}
 	})
 	t.Run("is noticed after a session that ended", func(t *testing.T) {
@@ -106,12 +111,14 @@ func TestEditConflict(t *testing.T) {
 		testkit.Must(t, s.links.UpdateLink(t.Context(), &was, schema.LinkEdit{Title: new("while away")}, time.Now()))
 		window := s.browser(t)
 		window.get("/dashboard/sign-in")
-		answer := window.send(http.MethodPost, path+"/edit", url.Values{"version": {seen}, "long_url": {"https://typed.example/"}})
+		answer := window.send(http.MethodPost, path+"/edit",
+			url.Values{"version": {seen}, "long_url": {"https://typed.example/"}})
 		to, err := url.Parse(answer.header.Get("Location"))
 		testkit.Must(t, err)
 		page := b.get(to.Query().Get("next"))
 		page.want(t, http.StatusOK, "https://typed.example/")
-		b.post(path+"/edit", "version", page.version(t), "long_url", "https://typed.example/").want(t, http.StatusUnprocessableEntity, "Now: while away")
+		b.post(path+"/edit", "version", page.version(t), "long_url", "https://typed.example/").want(t,
+			http.StatusUnprocessableEntity, "Now: while away")
 	})
 	t.Run("is noticed between the look at the link and the edit", func(t *testing.T) {
 		seen := b.get(path + "/edit").version(t)
@@ -119,7 +126,8 @@ func TestEditConflict(t *testing.T) {
 			was := link()
 			testkit.Must(t, s.links.UpdateLink(t.Context(), &was, schema.LinkEdit{Title: new("meanwhile")}, time.Now()))
 		}))
-		b.post(path+"/edit", "version", seen, "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity, "Now: meanwhile")
+		b.post(path+"/edit", "version", seen, "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity,
+			"Now: meanwhile")
 		testkit.Equal(t, "title", link().Title, "meanwhile")
 	})
 }

@@ -43,9 +43,11 @@ func TestLinkPage(t *testing.T) {
 	t.Run("shows people apart from bots, and names by how often they occur", func(t *testing.T) {
 		page := b.get("/dashboard/links/0/sale")
 		page.want(t, http.StatusOK, "sho.rt/sale", "on created",
-			"1,255 clicks since the link was created", "Clicks 1,247 5 in the previous 30 days, up to the same time People 1,240 Bots 7",
+			"1,255 clicks since the link was created", "Clicks 1,247 5 in the previous 30 days, up to the same time People "+
+				"1,240 Bots 7",
 			"Desktop 97% 1,200 Mobile 3% 40 Bots (of all clicks) <1% 7", "Firefox 97% 1,200", "news.example 97% 1,200",
-			"Germany 97% 1,200", "Windows 97% 1,200", "German 97% 1,200", `leads to https://example.org/?q="><script>alert(1)</script>`)
+			"Germany 97% 1,200", "Windows 97% 1,200", "German 97% 1,200", `leads to https://example.org/?q="><script>`+
+				`alert(1)</script>`)
 		if strings.Contains(page.text(), "Googlebot") || strings.Contains(page.text(), "bot.example") {
 			t.Error("a bot's browser or referrer is among people's")
 		}
@@ -53,7 +55,8 @@ func TestLinkPage(t *testing.T) {
 	})
 	t.Run("has a bar for each day of the period, in the table, too", func(t *testing.T) {
 		for before, want := range map[int]struct{ days, people, bots int }{
-			0: {30, 1240, 7}, 6: {7, 1240, 7}, 29: {30, 1240, 7}, 89: {90, 1245, 7}, 203: {30, 1248, 7}, // weeks of 204 days: 30 from any weekday on
+			// weeks of 204 days: 30 from any weekday on
+			0: {30, 1240, 7}, 6: {7, 1240, 7}, 29: {30, 1240, 7}, 89: {90, 1245, 7}, 203: {30, 1248, 7},
 		} {
 			period := ""
 			if before > 0 {
@@ -74,11 +77,13 @@ func TestLinkPage(t *testing.T) {
 	t.Run("has the API's total", func(t *testing.T) {
 		total := s.apiTotal(t, "sale")
 		for _, period := range []string{"", "?from=" + now.Format(time.DateOnly)} {
-			b.get("/dashboard/links/0/sale"+period).want(t, http.StatusOK, dashboard.Number(total)+" clicks since the link was created")
+			b.get("/dashboard/links/0/sale"+period).want(t, http.StatusOK, dashboard.Number(total)+" clicks since the link was "+
+				"created")
 		}
 	})
 	t.Run("is calm without clicks", func(t *testing.T) {
-		all := regexp.MustCompile(`href="(/dashboard/links/0/quiet[^"]*)"[^>]*>All<`).FindStringSubmatch(b.get("/dashboard/links/0/quiet").body)
+		preset := regexp.MustCompile(`href="(/dashboard/links/0/quiet[^"]*)"[^>]*>All<`)
+		all := preset.FindStringSubmatch(b.get("/dashboard/links/0/quiet").body)
 		b.get(strings.ReplaceAll(all[1], "&amp;", "&")).want(t, http.StatusOK, "0 clicks since", "No clicks in this period")
 		if bars := barsOn(b.seen.body); bars != 14 {
 			t.Errorf("the chart of a new link has %d bars", bars)
@@ -257,12 +262,14 @@ func TestDownloads(t *testing.T) {
 		page := b.get(base + "qr?size=300&margin=2&level=H&foreground=%230b3d2e&background=%23FFEECC")
 		page.want(t, http.StatusOK, "Download SVG")
 		const query = "?background=FFEECC&amp;foreground=0B3D2E&amp;level=H&amp;margin=2&amp;size=300"
-		for _, part := range []string{`src="` + base + `qr.svg` + query, `href="` + base + `qr.png` + query, `value="#0B3D2E"`, `<option value="H" selected>`} {
+		for _, part := range []string{`src="` + base + `qr.svg` + query, `href="` + base + `qr.png` + query,
+			`value="#0B3D2E"`, `<option value="H" selected>`} {
 			if !strings.Contains(page.body, part) {
 				t.Errorf("no %s in:\n%s", part, page.body)
 			}
 		}
-		b.get(base+"qr?foreground=eeeeee&size=9999&margin=x").want(t, http.StatusUnprocessableEntity, "Cameras may not read", "64 to 2048", "0 to 16")
+		b.get(base+"qr?foreground=eeeeee&size=9999&margin=x").want(t, http.StatusUnprocessableEntity, "Cameras may not read",
+			"64 to 2048", "0 to 16")
 	})
 }
 

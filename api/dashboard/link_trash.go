@@ -39,7 +39,7 @@ func (d *Dashboard) showTrash(c *call) (err error) {
 	return d.render(c, "trash", page)
 }
 
-// restore restores the links that the form names, or those that were deleted at a time.
+// restore restores the links that the form names, or all links that were deleted at a time.
 func (d *Dashboard) restore(c *call) error {
 	back := c.back(pathTrash)
 	if text := c.form(fieldDeletedAt); text != "" {

@@ -47,8 +47,9 @@ func stateOf(link schema.Link) linkState {
 func (d *Dashboard) linkView(link schema.Link) linkView {
 	shortURL := d.Shortener.ShortURL(link)
 	_, name, _ := strings.Cut(shortURL, "://")
-	return linkView{Link: link, ShortURL: shortURL, Name: name, Prefix: strings.TrimSuffix(name, link.Hash), State: stateOf(link),
-		Path: pathLinks + "/" + strconv.FormatInt(link.DomainID, 10) + "/" + url.PathEscape(link.Hash)}
+	return linkView{Link: link, ShortURL: shortURL, Name: name, Prefix: strings.TrimSuffix(name, link.Hash),
+		State: stateOf(link),
+		Path:  pathLinks + "/" + strconv.FormatInt(link.DomainID, 10) + "/" + url.PathEscape(link.Hash)}
 }
 
 // at returns the path of a list with the fragment of the link's row, where browsers scroll to.

@@ -12,18 +12,18 @@ import (
 	"linkstream/api/live"
 )
 
-// A page shows clicks soon after they were counted: the script asks for the part of the page that has them when a stream tells that they
-// have changed, and without the stream as often as the page says. The page carries the tag of its part, so that already the first poll is
-// answered with 304 if nothing has changed.
+// A page shows clicks soon after they were counted: the script asks for the part of the page that has them when a
+// stream tells that they have changed, and without the stream as often as the page says. The page carries the tag of
+// its part, so that already the first poll is answered with 304 if nothing has changed.
 
-// How often the script polls a report over so many days. The query costs in proportion to them.
+// How often the script polls a report, by its number of days. The cost of the query is proportional to that number.
 const (
 	pollOften, oftenDays         = time.Second, 90
 	pollSometimes, sometimesDays = 5 * time.Second, 400
 	pollRarely                   = 15 * time.Second
 )
 
-// pollEvery returns how often the script polls a report over so many days.
+// pollEvery returns how often the script polls a report over a number of days.
 func pollEvery(days int) time.Duration {
 	switch {
 	case days <= oftenDays:
@@ -36,8 +36,8 @@ func pollEvery(days int) time.Duration {
 
 // livePage is the data of a page with a part that the script polls.
 type livePage interface {
-	// live returns the name of the part's template, its path, and how often the script asks for it. The path is "" if the page
-	// does not have the part.
+	// live returns the name of the part's template, its path, and how often the script asks for it. The path is "" if the
+	// page does not have the part.
 	live() (part, path string, every time.Duration)
 }
 
@@ -47,7 +47,8 @@ type streamPage interface {
 	stream() (link string) // the ID of the link, "" for all links of the account
 }
 
-// countsPage is a livePage that shows the numbers of its part in places of its own: the part is rendered only when they have changed.
+// countsPage is a livePage that shows the numbers of its part in places of its own: the part is rendered only when they
+// have changed.
 type countsPage interface {
 	livePage
 	counts() []byte // what the part has, in any form
@@ -68,7 +69,7 @@ const (
 	ofLink = "link" // parameter of pathStream: the ID of a link
 )
 
-// answerStream tells the script of a page whenever clicks have been counted. The page has the counts.
+// answerStream sends the script of a page an event whenever clicks have been counted. The page has the counts.
 func (d *Dashboard) answerStream(c *call) error {
 	topic, links := live.Topic{Account: c.account.ID, Link: parseID(c.query(ofLink))}, []int64(nil)
 	if c.query(ofLink) != "" {
@@ -120,8 +121,8 @@ func (d *Dashboard) addLive(v *view, page string) error {
 	return err
 }
 
-// renderLive answers with the page, or with the part that the script polls if the request asks for it. The answer is 304 if the
-// part has not changed (RFC 9110, section 13.1.2).
+// renderLive answers with the page, or with the part that the script polls if the request asks for it. The answer is
+// 304 if the part has not changed (RFC 9110, section 13.1.2).
 func (d *Dashboard) renderLive(c *call, page string, data livePage) error {
 	part, path, _ := data.live()
 	if c.query("part") != part || path == "" {

@@ -21,7 +21,8 @@ func TestPolls(t *testing.T) {
 	link := s.addLinkAt(t, "sale", "https://example.org/", s.now().AddDate(-2, 0, 0))
 	s.count(t, click{link: link, at: s.now().AddDate(-2, 0, 0)})
 	b := s.signedIn(t)
-	for path, every := range map[string]string{"/dashboard": "1000", "/dashboard/links": "1000", "/dashboard/links?q=sale": "1000",
+	for path, every := range map[string]string{"/dashboard": "1000", "/dashboard/links": "1000",
+		"/dashboard/links?q=sale": "1000",
 		"/dashboard/links/0/sale": "1000", "/dashboard/links/0/sale?from=2020-01-01": "15000"} {
 		found := liveAttributes.FindStringSubmatch(b.get(path).body)
 		if found == nil || found[3] != every {
@@ -59,10 +60,12 @@ func TestCompression(t *testing.T) {
 		"/dashboard/export.csv", "/dashboard/none", script} {
 		same := func() bool { // pages have the time of day
 			was, a := get(path, "identity"), get(path, "gzip, deflate, br, zstd")
-			if a.status != was.status || a.header.Get("Vary") != "Accept-Encoding" || was.header.Get("Vary") != "Accept-Encoding" {
+			if a.status != was.status || a.header.Get("Vary") != "Accept-Encoding" ||
+				was.header.Get("Vary") != "Accept-Encoding" {
 				t.Fatalf("%s: %d %v, without compression %d %v", path, a.status, a.header, was.status, was.header)
 			}
-			if a.header.Get("Content-Encoding") != "gzip" || was.header.Get("Content-Encoding") != "" || len(a.body) > len(was.body)*2/3 {
+			if a.header.Get("Content-Encoding") != "gzip" || was.header.Get("Content-Encoding") != "" ||
+				len(a.body) > len(was.body)*2/3 {
 				t.Fatalf("%s: %v with %d bytes, %v with %d", path, a.header, len(a.body), was.header, len(was.body))
 			}
 			unpacked, err := gzip.NewReader(strings.NewReader(a.body))
@@ -73,7 +76,8 @@ func TestCompression(t *testing.T) {
 		}
 		testkit.Eventually(t, path+" is the same page when it is compressed", same)
 	}
-	for encodings, want := range map[string]string{"gzip": "gzip", "br, GZIP": "gzip", "*": "gzip", "x-gzip;q=0.5": "gzip", "gzip;q=0": "",
+	for encodings, want := range map[string]string{"gzip": "gzip", "br, GZIP": "gzip", "*": "gzip", "x-gzip;q=0.5": "gzip",
+		"gzip;q=0":         "",
 		"gzip; Q=0.000, *": "", "*;q=0": "", "br": "", "": "", "gzip;q=x": "gzip", "*;q=0, gzip": "gzip"} {
 		for _, path := range []string{"/dashboard/none", script} {
 			if got := get(path, encodings).header.Get("Content-Encoding"); got != want {

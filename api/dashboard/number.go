@@ -9,7 +9,8 @@ import (
 	"golang.org/x/text/number"
 )
 
-// numbers writes numbers as the readers of a language do: 1,234 or 1.234. The digits are always 0 to 9, as in the text around them.
+// numbers writes numbers as the readers of a language do: 1,234 or 1.234. The digits are always 0 to 9, as in the text
+// around them.
 type numbers struct {
 	example string // a number of seven digits, by which formats are told apart
 	printer *message.Printer
@@ -49,7 +50,7 @@ func (f numbers) counted(n int64, singular, plural string) string {
 	return f.number(n) + " " + plural
 }
 
-// formatted are the pages by format of numbers, of which there are about ten.
+// formatted has the pages by format of numbers. There are about ten formats.
 type formatted struct {
 	mu    sync.Mutex
 	pages map[string]pages // by the format's example

@@ -86,7 +86,8 @@ func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overvi
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
 	first := clickreport.AddDays(now, 1-overviewDays)
-	q := schema.ReportQuery{AccountID: c.account.ID, Previous: clickreport.Bound(clickreport.AddDays(first, -overviewDays)), Limit: clickreport.DefaultTop,
+	q := schema.ReportQuery{AccountID: c.account.ID,
+		Previous: clickreport.Bound(clickreport.AddDays(first, -overviewDays)), Limit: clickreport.DefaultTop,
 		NoNames: true, TopLinks: links <= clickreport.RankedAtOnce}
 	days, got, err := readDays(ctx, d.Clicks, q, first, now)
 	if err != nil {
@@ -123,5 +124,5 @@ func (p overviewPage) stream() string { return "" }
 // LinkFields gives the template the fields, as editPage does.
 func (p overviewPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
 
-// HasMade tells the template about the page, as newPage does.
+// HasMade is newPage.HasMade for this page.
 func (p overviewPage) HasMade() bool { return p.Made != nil }

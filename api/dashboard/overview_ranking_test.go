@@ -44,7 +44,8 @@ func TestOverviewOfManyLinks(t *testing.T) {
 	now := s.now().UTC()
 	many := schema.LinkBatch{AccountID: s.account.ID}
 	for i := range clickreport.RankedAtOnce {
-		many.Links = append(many.Links, schema.Link{AccountID: s.account.ID, Hash: fmt.Sprint("many-", i), URL: "https://example.org/",
+		many.Links = append(many.Links, schema.Link{AccountID: s.account.ID, Hash: fmt.Sprint("many-", i),
+			URL:    "https://example.org/",
 			Active: true, CreatedAt: now})
 	}
 	testkit.Must(t, s.links.CreateLinks(t.Context(), &many))

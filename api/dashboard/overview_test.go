@@ -29,7 +29,8 @@ func TestOverview(t *testing.T) {
 		if !strings.Contains(page.body, `value="nothing"`) || !strings.Contains(page.body, `value="first"`) {
 			t.Errorf("what was typed is gone:\n%s", page.body)
 		}
-		if !strings.Contains(page.body, `<a href="/dashboard" aria-current="page">Overview</a>`) || strings.Count(page.body, "aria-current") != 1 ||
+		if !strings.Contains(page.body, `<a href="/dashboard" aria-current="page">Overview</a>`) ||
+			strings.Count(page.body, "aria-current") != 1 ||
 			!strings.Contains(page.body, `data-reload="/dashboard"`) {
 			t.Errorf("the page is at another place than the overview:\n%s", page.body)
 		}
@@ -158,7 +159,8 @@ func TestChange(t *testing.T) {
 		{5, 0, 7, ""}, {2815, 1, 7, ""}, {9, 9, 7, ""}, // too few to compare with
 		{110, 100, 1, ""}, // the day is not over
 	} {
-		change := dashboard.Counter{Days: c.days, Sum: schema.Period{People: c.now}, Before: c.before, Compared: true}.Change()
+		change := dashboard.Counter{Days: c.days, Sum: schema.Period{People: c.now}, Before: c.before,
+			Compared: true}.Change()
 		if change != c.want {
 			t.Errorf("%d after %d: %q, want %q", c.now, c.before, change, c.want)
 		}

@@ -43,7 +43,8 @@ func TestRequestsOfAnAccountArePaced(t *testing.T) {
 		t.Errorf("%d forms were taken, want at most %d; %d were refused", n, most, refused.Load())
 	}
 	for _, path := range []string{"/dashboard", "/dashboard/sign-in"} {
-		testkit.Eventually(t, path+" is refused", func() bool { // not at once if a second has passed: then one more request is served
+		testkit.Eventually(t, path+" is refused", func() bool {
+			// not at once if a second has passed: then one more request is served
 			a := b.get(path)
 			return a.status == http.StatusTooManyRequests && strings.Contains(a.text(), "more requests than a person would")
 		})

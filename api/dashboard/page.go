@@ -63,7 +63,7 @@ type view struct {
 	Shared    bool // the page is for readers of a shared report, and leads nowhere else
 }
 
-// pager is the place of a page among those of a list.
+// pager is the place of a page in a list.
 type pager struct {
 	Total          int64 // objects on all pages
 	Page, Last     int64
@@ -111,7 +111,8 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 }
 
 func (d *Dashboard) view(c *call, data any, p problems) view {
-	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp, Zone: time.UTC, numbers: c.numbers(), Shared: c.route == pathShared}
+	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp, Zone: time.UTC,
+		numbers: c.numbers(), Shared: c.route == pathShared}
 	if c.share != nil {
 		v.Zone = c.zone()
 	}

@@ -88,7 +88,8 @@ func navigation(path string) []navItem {
 		switch {
 		case path == item.Path:
 			item.Current = "page"
-		case item.Path != Root && below(path, item.Path) || slices.ContainsFunc(item.pages, func(page string) bool { return below(path, page) }):
+		case item.Path != Root && below(path, item.Path) ||
+			slices.ContainsFunc(item.pages, func(page string) bool { return below(path, page) }):
 			item.Current = "true"
 		}
 		items[i] = item
@@ -99,7 +100,7 @@ func navigation(path string) []navItem {
 // below reports whether a path is a page's path or below it.
 func below(path, page string) bool { return path == page || strings.HasPrefix(path, page+"/") }
 
-// pagesOf returns the addresses of the pages of a list that only their number tells apart.
+// pagesOf returns the addresses of the pages of a list without other parameters.
 func pagesOf(path string) func(page int64) string {
 	return func(page int64) string { return path + "?page=" + strconv.FormatInt(page, 10) }
 }

@@ -18,7 +18,8 @@ import (
 	"linkstream/schema"
 )
 
-// fieldCompare names what a report is compared with; compareYear is the same days of the year before, which is not the default.
+// fieldCompare is the field of the period that a report is compared with. compareYear is the same days of the year
+// before; the default is the period before.
 const (
 	fieldCompare = "compare"
 	compareYear  = "year"
@@ -236,7 +237,8 @@ func (p *reportPage) selectLinks(
 	if err != nil {
 		return nil, err
 	}
-	p.Form.Tag, p.Form.Domain = cut(c.query(clickreport.FieldTag), maxAsked), cut(c.query(clickreport.FieldDomain), maxAsked)
+	p.Form.Tag, p.Form.Domain = cut(c.query(clickreport.FieldTag), maxAsked),
+		cut(c.query(clickreport.FieldDomain), maxAsked)
 	p.Form.Totals = c.query(fieldTotals) == "show"
 	p.Form.Domains = d.domainOptions(p.Form.Domain, verified(domains))
 	some, wrong, err := clickreport.SelectLinks(c.ctx, d.DB, c.account.ID, value)
@@ -299,11 +301,14 @@ func (p *reportPage) path(asked clickreport.Request, filters map[schema.Dimensio
 	return p.pathOf(p.Form.Action, asked, filters, asked.Limit)
 }
 
-func (p *reportPage) pathOf(action string, asked clickreport.Request, filters map[schema.Dimension]string, limit int) string {
+func (p *reportPage) pathOf(
+	action string, asked clickreport.Request, filters map[schema.Dimension]string, limit int,
+) string {
 	return action + "?" + p.query(asked, filters, limit).Encode()
 }
 
-// fields returns the fields of the query to which a button of a list adds one. The limit is left out: a button that shows all names sets it.
+// fields returns the fields of the query to which a button of a list adds one. The limit is left out: a button that
+// shows all names sets it.
 func (p *reportPage) fields(asked clickreport.Request) url.Values {
 	values := p.query(asked, nil, asked.Limit)
 	if asked.Limit < clickreport.MaxTop {
@@ -344,7 +349,9 @@ func (p *reportPage) query(asked clickreport.Request, filters map[schema.Dimensi
 }
 
 // clickReport asks the click store. some are the links that were asked for, nil for all.
-func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Request, some []int64) (*clickReport, error) {
+func (d *Dashboard) clickReport(
+	c *call, page reportPage, asked clickreport.Request, some []int64,
+) (*clickReport, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
 	var got clickreport.Result
@@ -357,7 +364,9 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	report := &clickReport{Visitors: got.Totals.Visitors, First: page.Form.From, Last: page.Form.To, Chart: newChart(c.numbers(), asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)), Progress: d.progress(c)}
+	report := &clickReport{Visitors: got.Totals.Visitors, First: page.Form.From, Last: page.Form.To,
+		Chart:    newChart(c.numbers(), asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)),
+		Progress: d.progress(c)}
 	if page.Link != nil {
 		counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, []int64{page.Link.ID})
 		if err != nil {
@@ -374,7 +383,8 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		days = (days + 12) / 24
 	}
 	report.Counter = counter{Days: max(2, days), Sum: got.Totals.Period, Before: compared.Clicks.Total(),
-		Against: "in the previous " + periodOf(c.numbers(), days), Compared: !c.account.CreatedAt.After(compared.From) && (compared.Clicks.Total() > 0 || !page.since(c).After(compared.From))}
+		Against: "in the previous " + periodOf(c.numbers(), days), Compared: !c.account.CreatedAt.After(compared.From) &&
+			(compared.Clicks.Total() > 0 || !page.since(c).After(compared.From))}
 	if page.Form.ByYear {
 		report.Counter.Against = "a year before"
 	}
@@ -419,7 +429,7 @@ func periodOf(f numbers, days int) string {
 	return f.counted(int64(days), "day", "days")
 }
 
-// nothing says why a report of some links has no click: whoever asked may have misspelt a name, or a tag.
+// nothing says why a report of some links has no click: the name of a filter, or a tag, may be misspelt.
 func (p *reportPage) nothing(some []int64) string {
 	if p.Share != nil {
 		some = nil // readers know nothing of the account
@@ -455,13 +465,16 @@ func pointsOf(series []clickreport.Point, interval clickreport.Interval) []dayCl
 }
 
 // ranking lists the names of a dimension. Each filters the report by it. Bots are the last of the devices.
-func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, names []schema.NameCount, all schema.Period) ranking {
+func (p *reportPage) ranking(
+	asked clickreport.Request, by schema.Dimension, names []schema.NameCount, all schema.Period,
+) ranking {
 	title := clickreport.WordsOf(by).Title
 	if by == schema.ByDevice {
 		names = slices.DeleteFunc(slices.Clone(names), func(n schema.NameCount) bool { return n.Name == string(schema.Bot) })
 	}
 	if by == schema.ByCountry && len(names) == 1 && names[0].Name == "" {
-		return ranking{Title: title, Hint: "The countries of these clicks are not known. They are known for clicks from public " +
+		return ranking{Title: title, Hint: "The countries of these clicks are not known. They are known for clicks from " +
+			"public " +
 			"addresses that were counted while this service had a database of countries."}
 	}
 	r := newRanking(title, names, all.People, func(name string) string { return nameOf(by, name) })

@@ -40,7 +40,8 @@ func (d *Dashboard) downloadReport(c *call) error {
 	}
 	if len(invalid) > 0 {
 		why := slices.Concat(slices.Collect(maps.Values(invalid))...)
-		return &failure{fasthttp.StatusUnprocessableEntity, "This report cannot be made", strings.Join(slices.Sorted(slices.Values(why)), " ")}
+		return &failure{fasthttp.StatusUnprocessableEntity, "This report cannot be made",
+			strings.Join(slices.Sorted(slices.Values(why)), " ")}
 	}
 	if err != nil {
 		return err
@@ -65,7 +66,8 @@ func (d *Dashboard) downloadReport(c *call) error {
 	if list != "" {
 		name += "-" + list
 	}
-	c.attach(name+"-"+asked.From.Format(time.DateOnly)+"-"+asked.To.Format(time.DateOnly)+".csv", "text/csv; charset=utf-8; header=present")
+	c.attach(name+"-"+asked.From.Format(time.DateOnly)+"-"+asked.To.Format(time.DateOnly)+".csv",
+		"text/csv; charset=utf-8; header=present")
 	if list != "" {
 		return writeNames(c.http, by, got.Names[by])
 	}

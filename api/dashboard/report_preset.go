@@ -7,7 +7,8 @@ import (
 	"linkstream/api/clickreport"
 )
 
-// minDays is the least number of days in the report of all days. A new link would otherwise have one bar, as wide as the page.
+// minDays is the least number of days in the report of all days. A new link would otherwise have one bar, as wide as
+// the page.
 const minDays = 14
 
 // preset is a period that reports are often of.
@@ -46,7 +47,9 @@ func (p *reportPage) presets(asked clickreport.Request, since, now time.Time) []
 	return append(all, ever)
 }
 
-func (p *reportPage) preset(label, zone string, asked clickreport.Request, from, to time.Time, by clickreport.Interval) preset {
+func (p *reportPage) preset(
+	label, zone string, asked clickreport.Request, from, to time.Time, by clickreport.Interval,
+) preset {
 	as := *p
 	as.Form.From, as.Form.To = from.Format(time.DateOnly), to.Format(time.DateOnly)
 	as.Form.Zone = zone

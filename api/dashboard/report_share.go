@@ -66,7 +66,7 @@ func (d *Dashboard) subjectOf(share schema.Share, hosts map[int64]string) string
 	return "all links"
 }
 
-// sharesPage returns the page for the fields that say what the form shares.
+// sharesPage returns the page for the fields that select the shared report.
 func (d *Dashboard) sharesPage(c *call, field func(name string) string) (page sharesPage, err error) {
 	hosts, err := d.hostsOf(c)
 	if err != nil {
@@ -77,7 +77,8 @@ func (d *Dashboard) sharesPage(c *call, field func(name string) string) (page sh
 		page.Newest = max(page.Newest, share.ID)
 		page.Shares = append(page.Shares, sharedItem{share, d.subjectOf(share, hosts), share.ExpiredAt(time.Now())})
 	}
-	page.Hash, page.DomainID, page.Tag = cut(field(sharing.FieldHash), maxAsked), cut(field(sharing.FieldDomainID), maxAsked), cut(field(sharing.FieldTag), maxAsked)
+	page.Hash, page.DomainID, page.Tag = cut(field(sharing.FieldHash), maxAsked),
+		cut(field(sharing.FieldDomainID), maxAsked), cut(field(sharing.FieldTag), maxAsked)
 	page.ExpiresAt = cut(field(sharing.FieldExpiresAt), maxAsked)
 	asked := schema.Share{Hash: page.Hash, Tag: page.Tag}
 	if id, err := strconv.ParseInt(page.DomainID, 10, 64); err == nil {
@@ -97,7 +98,8 @@ func (d *Dashboard) listShares(c *call) error {
 	return d.render(c, "shares", page)
 }
 
-// createShare answers with the URL, the only page that ever shows it. Reloading that page sends the form again, see createToken.
+// createShare answers with the URL, the only page that ever shows it. Reloading that page sends the form again, see
+// createToken.
 func (d *Dashboard) createShare(c *call) error {
 	page, err := d.sharesPage(c, c.form)
 	if err != nil {
@@ -105,12 +107,14 @@ func (d *Dashboard) createShare(c *call) error {
 	}
 	page.HideTargets = c.form(sharing.FieldHideTargets) != ""
 	if page.Newest > c.formID("newest") {
-		return d.invalid(c, "shares", page, problems{"": "This form has already been sent, and the report is shared: see below. Its address was " +
+		return d.invalid(c, "shares", page, problems{"": "This form has already been sent, and the report is shared: see " +
+			"below. Its address was " +
 			"shown once and cannot be shown again. If you have not saved it, revoke it and share the report again."})
 	}
 	_, page.URL, err = d.Shares.Create(c.ctx, c.shareRequest(page))
 	if p, ok := problemsOf(err); ok {
-		for _, hidden := range []string{sharing.FieldHash, sharing.FieldDomainID, sharing.FieldTag} { // the form does not show them
+		for _, hidden := range []string{sharing.FieldHash, sharing.FieldDomainID, sharing.FieldTag} {
+			// the form does not show them
 			if p[hidden] != "" {
 				p[""] = p[hidden]
 			}
@@ -165,7 +169,8 @@ func (p *reportPage) sharePath() string {
 		fields.Set(sharing.FieldHash, p.Link.Hash)
 		fields.Set(sharing.FieldDomainID, formatID(p.Link.DomainID))
 	} else {
-		for field, value := range map[string]string{clickreport.FieldTag: p.Form.Tag, clickreport.FieldDomain: p.Form.Domain} {
+		for field, value := range map[string]string{clickreport.FieldTag: p.Form.Tag,
+			clickreport.FieldDomain: p.Form.Domain} {
 			if value != "" {
 				fields.Set(field, value)
 			}

@@ -20,8 +20,9 @@ import (
 	"linkstream/schema"
 )
 
-// This file shows shared reports to readers without an account. Readers do not slow down the owner: their requests have limits of their own,
-// their reads of the stores take turns of their own, and a page is kept for a while, however many readers it has.
+// This file shows shared reports to readers without an account. Readers do not slow down the owner: their requests have
+// limits of their own, their reads of the stores take turns of their own, and a page is kept for a while, however many
+// readers it has.
 
 const (
 	maxSharedName = 1000 // bytes of a field of the query
@@ -39,8 +40,8 @@ func (d *Dashboard) routeShared() {
 var errReaders = &failure{fasthttp.StatusTooManyRequests, "Too many requests",
 	"This report, or this address, asks for pages too often. Please try again in a few seconds."}
 
-// admitReader admits whoever has the secret of a share. No session is looked up, and forms need no token: a reader has nothing that another
-// site could want to use. Browsers send forms of these pages with "Origin: null".
+// admitReader admits requests with the secret of a share. No session is looked up, and forms need no token: a reader
+// has nothing that another site could want to use. Browsers send forms of these pages with "Origin: null".
 func admitReader(c *call) (bool, error) {
 	d, secret := c.dashboard, c.pathValue("secret")
 	c.http.Response.Header.Set("Referrer-Policy", "no-referrer")
@@ -70,9 +71,11 @@ func (c *call) readAs(share schema.Share, owner schema.Account) {
 	}
 }
 
-// showShared shows a shared report, or asks for its password. Making the page has bounds of its own, so the call leaves the gate.
+// showShared shows a shared report, or asks for its password. Making the page has bounds of its own, so the call leaves
+// the gate.
 func (d *Dashboard) showShared(c *call) error {
-	if c.share.PasswordHash != "" && !sharing.Granted(*c.share, string(c.http.Request.Header.Cookie(d.sharedCookieName()))) {
+	if c.share.PasswordHash != "" &&
+		!sharing.Granted(*c.share, string(c.http.Request.Header.Cookie(d.sharedCookieName()))) {
 		return d.render(c, "unlock", nil)
 	}
 	c.pass.Leave()
@@ -101,13 +104,15 @@ func withoutReport(err error) error {
 	if errors.As(err, &told) {
 		return err
 	}
-	return &failure{fasthttp.StatusServiceUnavailable, "This report cannot be shown at the moment", "Please try again in a few seconds."}
+	return &failure{fasthttp.StatusServiceUnavailable, "This report cannot be shown at the moment",
+		"Please try again in a few seconds."}
 }
 
-// sharedQuery returns the fields of the query that say what a shared report counts.
+// sharedQuery returns the fields of the query that select the clicks of a shared report.
 func (c *call) sharedQuery() string {
 	known := url.Values{}
-	for _, field := range slices.Concat([]string{clickreport.FieldFrom, clickreport.FieldTo, clickreport.FieldZone, clickreport.FieldInterval, fieldCompare}, dimensionFields()) {
+	for _, field := range slices.Concat([]string{clickreport.FieldFrom, clickreport.FieldTo, clickreport.FieldZone,
+		clickreport.FieldInterval, fieldCompare}, dimensionFields()) {
 		if c.http.QueryArgs().Has(field) {
 			known.Set(field, cut(c.query(field), maxSharedName))
 		}
@@ -122,8 +127,10 @@ func dimensionFields() (fields []string) {
 	return fields
 }
 
-// makeShared makes the page for a URI when it is the share's turn. It does not depend on who reads it.
-func (d *Dashboard) makeShared(ctx context.Context, share schema.Share, owner schema.Account, uri string) (sharedPage, error) {
+// makeShared makes the page for a URI when it is the share's turn. It is the same for all readers.
+func (d *Dashboard) makeShared(
+	ctx context.Context, share schema.Share, owner schema.Account, uri string,
+) (sharedPage, error) {
 	if err := d.readers.turns.Take(ctx, share.ID); err != nil {
 		return sharedPage{}, err
 	}

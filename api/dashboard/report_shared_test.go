@@ -42,7 +42,8 @@ func wantReadable(t *testing.T, page answer, path string, texts ...string) {
 			t.Errorf("the page leads to %s", to[1])
 		}
 	}
-	for name, want := range map[string]string{"X-Robots-Tag": "noindex", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
+	for name, want := range map[string]string{"X-Robots-Tag": "noindex", "Referrer-Policy": "no-referrer",
+		"Cache-Control": "no-store"} {
 		testkit.Equal(t, name, page.header.Get(name), want)
 	}
 	for _, secret := range []string{email, `name="csrf"`, "Sign out", "Download"} {
@@ -56,16 +57,19 @@ func wantReadable(t *testing.T, page answer, path string, texts ...string) {
 func TestSharedReports(t *testing.T) {
 	s := start(t, behindProxy, unpaced)
 	sale := s.addLink(t, "sale", "https://target.example/secret")
-	testkit.Must(t, s.links.UpdateLink(t.Context(), &sale, schema.LinkEdit{Tags: &[]string{"spring"}, Title: new("Summer")}, time.Now()))
+	testkit.Must(t,
+		s.links.UpdateLink(t.Context(), &sale, schema.LinkEdit{Tags: &[]string{"spring"}, Title: new("Summer")}, time.Now()))
 	other, domain := s.addLink(t, "other", "https://else.example/"), s.addDomain(t, "go.example.org", true)
-	s.count(t, click{link: sale, at: s.now(), times: 12, browser: "Firefox", country: "DE"}, click{link: sale, at: s.now(), times: 3, device: schema.Bot},
+	s.count(t, click{link: sale, at: s.now(), times: 12, browser: "Firefox", country: "DE"},
+		click{link: sale, at: s.now(), times: 3, device: schema.Bot},
 		click{link: other, at: s.now(), times: 5, browser: "Edge"})
 	owner := s.signedIn(t)
 
 	t.Run("are read without signing in", func(t *testing.T) {
 		reader := s.browser(t)
 		link := owner.share(t, "hash", "sale", "domain_id", "0")
-		wantReadable(t, reader.get(link), link, "sho.rt/sale", "Summer", "leads to https://target.example/secret", "15 clicks since", "Clicks 15", "People 12", "Firefox 100% 12", "As of")
+		wantReadable(t, reader.get(link), link, "sho.rt/sale", "Summer", "leads to https://target.example/secret",
+			"15 clicks since", "Clicks 15", "People 12", "Firefox 100% 12", "As of")
 		wantReadable(t, reader.get(link+"?browser=Edge&unknown=1"), link, "No clicks in this period match “Edge”.")
 		all := owner.share(t)
 		wantReadable(t, reader.get(all), all, "Clicks on all links", "Clicks 20", "https://else.example/")
@@ -97,39 +101,41 @@ func TestSharedReports(t *testing.T) {
 		path := owner.share(t)
 		wantReadable(t, reader.get(path), path, "Days are in Asia/Tokyo")
 	})
-	t.Run("are not found when the secret is wrong, they have ended, were revoked, or have no link any more", func(t *testing.T) {
-		reader := s.browser(t)
-		gone := func(path string) {
-			t.Helper()
-			page := reader.get(path)
-			page.want(t, http.StatusNotFound, "Page not found")
-			testkit.Equal(t, "referrer policy", page.header.Get("Referrer-Policy"), "no-referrer")
-		}
-		path := owner.share(t)
-		gone(path[:len(path)-1])
-		gone("/dashboard/shared/" + strings.Repeat("A", 43))
-		share, err := s.links.Shares(t.Context(), s.account.ID)
-		testkit.Must(t, err)
-		reader.get(path).want(t, http.StatusOK)
-		owner.post("/dashboard/shares/revoke", "share", id(share[0].ID)).wantTo(t, "/dashboard/shares")
-		owner.follow().want(t, http.StatusOK, "The report is no longer shared.")
-		gone(path)
-		owner.post("/dashboard/shares/revoke", "share", id(share[0].ID))
-		owner.follow().want(t, http.StatusOK, "That report is no longer shared.")
+	t.Run("are not found when the secret is wrong, they have ended, were revoked, or have no link any more",
+		func(t *testing.T) {
+			reader := s.browser(t)
+			gone := func(path string) {
+				t.Helper()
+				page := reader.get(path)
+				page.want(t, http.StatusNotFound, "Page not found")
+				testkit.Equal(t, "referrer policy", page.header.Get("Referrer-Policy"), "no-referrer")
+			}
+			path := owner.share(t)
+			gone(path[:len(path)-1])
+			gone("/dashboard/shared/" + strings.Repeat("A", 43))
+			share, err := s.links.Shares(t.Context(), s.account.ID)
+			testkit.Must(t, err)
+			reader.get(path).want(t, http.StatusOK)
+			owner.post("/dashboard/shares/revoke", "share", id(share[0].ID)).wantTo(t, "/dashboard/shares")
+			owner.follow().want(t, http.StatusOK, "The report is no longer shared.")
+			gone(path)
+			owner.post("/dashboard/shares/revoke", "share", id(share[0].ID))
+			owner.follow().want(t, http.StatusOK, "That report is no longer shared.")
 
-		path = owner.share(t, "hash", "sale", "domain_id", "0")
-		reader.get(path).want(t, http.StatusOK)
-		testkit.Must(t, s.links.DeleteLink(t.Context(), sale, time.Now()))
-		gone(path)
-		_, err = s.links.RestoreLink(t.Context(), s.account.ID, "sale", nil, time.Unix(0, 0), time.Now())
-		testkit.Must(t, err)
-		testkit.Must(t, s.links.SetSuspended(t.Context(), s.account.ID, true))
-		gone(path)
-		testkit.Must(t, s.links.SetSuspended(t.Context(), s.account.ID, false))
-		reader.get(path).want(t, http.StatusOK)
-	})
+			path = owner.share(t, "hash", "sale", "domain_id", "0")
+			reader.get(path).want(t, http.StatusOK)
+			testkit.Must(t, s.links.DeleteLink(t.Context(), sale, time.Now()))
+			gone(path)
+			_, err = s.links.RestoreLink(t.Context(), s.account.ID, "sale", nil, time.Unix(0, 0), time.Now())
+			testkit.Must(t, err)
+			testkit.Must(t, s.links.SetSuspended(t.Context(), s.account.ID, true))
+			gone(path)
+			testkit.Must(t, s.links.SetSuspended(t.Context(), s.account.ID, false))
+			reader.get(path).want(t, http.StatusOK)
+		})
 	t.Run("are refused with what is wrong", func(t *testing.T) {
-		for field, value := range map[string]string{"hash": "none-of-mine", "domain_id": "77", "tag": "A b", "expires_at": "2020-01-01T00:00", "password": "abc"} {
+		for field, value := range map[string]string{"hash": "none-of-mine", "domain_id": "77", "tag": "A b",
+			"expires_at": "2020-01-01T00:00", "password": "abc"} {
 			owner.get("/dashboard/shares")
 			page := owner.post("/dashboard/shares", field, value, "newest", "1000000")
 			testkit.Equal(t, "status with "+field, page.status, http.StatusUnprocessableEntity)
@@ -138,10 +144,12 @@ func TestSharedReports(t *testing.T) {
 	})
 	t.Run("are listed", func(t *testing.T) {
 		owner.share(t, "tag", "spring", "password", "open sesame", "hide_targets", "true", "expires_at", "2099-03-01T12:30")
-		owner.get("/dashboard/shares").want(t, http.StatusOK, "links with the tag “spring” need a password, do not see where links lead", "1 Mar 2099, 12:30")
+		owner.get("/dashboard/shares").want(t, http.StatusOK, "links with the tag “spring” need a password, do not see "+
+			"where links lead", "1 Mar 2099, 12:30")
 		owner.get("/dashboard/links/0/sale").want(t, http.StatusOK, "Share report")
 		for _, path := range []string{"/dashboard/shares?domain_id=0&amp;hash=sale", "/dashboard/shares?"} {
-			page := owner.get(map[bool]string{true: "/dashboard/links/0/sale", false: "/dashboard/report"}[strings.Contains(path, "hash")])
+			page := owner.get(map[bool]string{true: "/dashboard/links/0/sale", false: "/dashboard/report"}[strings.Contains(path,
+				"hash")])
 			if !strings.Contains(page.body, `href="`+path+`"`) {
 				t.Errorf("no %s", path)
 			}
@@ -195,14 +203,16 @@ func TestSharedReportsWithoutStores(t *testing.T) {
 	path := s.signedIn(t).share(t)
 	reader := s.browser(t)
 	reader.get(path).want(t, http.StatusOK)
-	for method, text := range map[string]string{"Report": "This report cannot be shown at the moment", "ShareByDigest": "The link store cannot be reached"} {
+	for method, text := range map[string]string{"Report": "This report cannot be shown at the moment",
+		"ShareByDigest": "The link store cannot be reached"} {
 		failing.Store(&method)
 		reader.get(path+"?browser="+method).want(t, http.StatusServiceUnavailable, text)
 	}
 	method := "Report"
 	failing.Store(&method)
 	reader.get(path).want(t, http.StatusOK, "Clicks on all links")
-	if secret := path[strings.LastIndexByte(path, '/')+1:]; strings.Contains(s.log.String(), secret) || !strings.Contains(s.log.String(), "/dashboard/shared/…") {
+	if secret := path[strings.LastIndexByte(path, '/')+1:]; strings.Contains(s.log.String(), secret) ||
+		!strings.Contains(s.log.String(), "/dashboard/shared/…") {
 		t.Errorf("the log has the secret, or no error: %s", s.log)
 	}
 }
@@ -231,15 +241,16 @@ func TestReaderHoldsNobodyUp(t *testing.T) {
 	reader.seen.want(t, http.StatusOK, "Clicks 12")
 }
 
-// TestManyReadersOfASharedReport floods a shared report whose readings take long. Its readers take one reading at a time, so that its owner's
-// reports are answered meanwhile.
+// TestManyReadersOfASharedReport floods a shared report whose readings take long. Its readers take one reading at a
+// time, so that its owner's reports are answered during it.
 func TestManyReadersOfASharedReport(t *testing.T) {
 	const reading = 100 * time.Millisecond
 	var readings, running, most atomic.Int64
 	s := startFaulty(t, func(ctx context.Context, method string) error {
 		if method == "Report" {
 			readings.Add(1)
-			for now, before := running.Add(1), most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
+			for now, before := running.Add(1), most.Load(); now > before &&
+				!most.CompareAndSwap(before, now); before = most.Load() {
 			}
 			time.Sleep(reading) // the store is slow; the test does not wait for a state
 			running.Add(-1)
@@ -277,7 +288,8 @@ func TestManyReadersOfASharedReport(t *testing.T) {
 		count[status]++
 	}
 	t.Logf("answers by status %v, %d readings", count, readings.Load())
-	if count[http.StatusOK] == 0 || count[http.StatusOK]+count[http.StatusServiceUnavailable]+count[http.StatusTooManyRequests] != 200 {
+	if count[http.StatusOK] == 0 || count[http.StatusOK]+count[http.StatusServiceUnavailable]+
+		count[http.StatusTooManyRequests] != 200 {
 		t.Errorf("answers by status %v", count)
 	}
 	greedy := s.browser(t)

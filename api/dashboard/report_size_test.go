@@ -19,12 +19,15 @@ type busyClicks struct {
 }
 
 var busyNames = map[schema.Dimension][]string{
-	schema.ByDevice:   {"desktop", "mobile", "tablet", "other"},
-	schema.ByBrowser:  {"Chrome", "Safari", "Edge", "Firefox", "Opera", "Samsung Internet", "UC Browser", "Yandex Browser", "Internet Explorer", "Vivaldi"},
-	schema.ByOS:       {"Windows", "Android", "iOS", "macOS", "Linux", "ChromeOS", "iPadOS", "HarmonyOS", "FreeBSD", "Windows Phone"},
+	schema.ByDevice: {"desktop", "mobile", "tablet", "other"},
+	schema.ByBrowser: {"Chrome", "Safari", "Edge", "Firefox", "Opera", "Samsung Internet", "UC Browser", "Yandex Browser",
+		"Internet Explorer", "Vivaldi"},
+	schema.ByOS: {"Windows", "Android", "iOS", "macOS", "Linux", "ChromeOS", "iPadOS", "HarmonyOS", "FreeBSD",
+		"Windows Phone"},
 	schema.ByLanguage: {"en", "de", "fr", "es", "pt", "zh", "ja", "it", "nl", "pl"},
 	schema.ByCountry:  {"US", "GB", "BA", "GS", "AE", "VC", "TT", "PG", "CF", "DO"},
-	schema.ByRoute:    {"", "android-germany", "ios-germany", "android-austria", "ios-austria", "new-design", "old-design", "tablets", "evening", "weekend"},
+	schema.ByRoute: {"", "android-germany", "ios-germany", "android-austria", "ios-austria", "new-design", "old-design",
+		"tablets", "evening", "weekend"},
 }
 
 func (b busyClicks) Report(_ context.Context, q schema.ReportQuery) (schema.Report, error) {
@@ -61,10 +64,11 @@ func TestReportIsSmall(t *testing.T) {
 	s := start(t)
 	busy := busyClicks{FaultyClicks: storetest.FaultyClicks{ClickStore: s.clicks, ReportStore: s.clicks}}
 	for i := range 10 {
-		link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("usual-%02d", i), Active: true, CreatedAt: s.now().UTC().AddDate(-9, 0, 0),
-			URL:   "https://www.example.org/articles/2026/a-common-address?utm_source=newsletter&utm_medium=email",
-			Title: fmt.Sprintf("Article %d of November, with a title of 50 characters", i)[:50],
-			Tags:  []string{fmt.Sprintf("newsletter-%d", i), fmt.Sprintf("november-%d", i)}}
+		link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("usual-%02d", i), Active: true,
+			CreatedAt: s.now().UTC().AddDate(-9, 0, 0),
+			URL:       "https://www.example.org/articles/2026/a-common-address?utm_source=newsletter&utm_medium=email",
+			Title:     fmt.Sprintf("Article %d of November, with a title of 50 characters", i)[:50],
+			Tags:      []string{fmt.Sprintf("newsletter-%d", i), fmt.Sprintf("november-%d", i)}}
 		testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 		busy.links = append(busy.links, link)
 	}

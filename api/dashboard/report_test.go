@@ -75,7 +75,8 @@ func TestReport(t *testing.T) {
 	t.Run("counts the days that were asked for", func(t *testing.T) {
 		page := b.get(of(""))
 		page.want(t, http.StatusOK, "Clicks 19 +90% from 10 in the previous day People 16 Bots 3", "Firefox 75% 12",
-			"Germany 75% 12", "Desktop 75% 12 Mobile 25% 4", "news.example 75% 12", "Operating systems", "Languages", "Days are in UTC")
+			"Germany 75% 12", "Desktop 75% 12 Mobile 25% 4", "news.example 75% 12", "Operating systems", "Languages",
+			"Days are in UTC")
 		wantHarmless(t, page)
 		b.get("/dashboard/links/0/sale").want(t, http.StatusOK, "Clicks 29")
 		b.get("/dashboard/report?from="+day+"&to="+day).want(t, http.StatusOK, "Clicks on all links", "Clicks 49",
@@ -89,7 +90,8 @@ func TestReport(t *testing.T) {
 		testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, zone.String()))
 		defer func() { testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "")) }()
 		page := b.get(path + "country=DE")
-		for label, days := range map[string][2]int{"Today": {0, 0}, "Yesterday": {-1, -1}, "7 days": {-6, 0}, "90 days": {-89, 0}, "This month": {1 - today.Day(), 0}} {
+		for label, days := range map[string][2]int{"Today": {0, 0}, "Yesterday": {-1, -1}, "7 days": {-6, 0},
+			"90 days": {-89, 0}, "This month": {1 - today.Day(), 0}} {
 			interval := ""
 			if days[0] == days[1] && label != "This month" {
 				interval = "&amp;interval=hour"
@@ -100,20 +102,24 @@ func TestReport(t *testing.T) {
 				t.Errorf("%q is not a link to %s", label, want)
 			}
 		}
-		if !strings.Contains(page.body, ` aria-current="page">30 days</a>`) || strings.Contains(page.body, "<details class=\"more\" open>") {
+		if !strings.Contains(page.body, ` aria-current="page">30 days</a>`) ||
+			strings.Contains(page.body, "<details class=\"more\" open>") {
 			t.Error("30 days is not the current preset")
 		}
-		if want := "from=" + today.AddDate(0, 0, -13).Format(time.DateOnly) + "&amp;to=" + today.Format(time.DateOnly) + `">All</a>`; !strings.Contains(page.body, want) {
+		if want := "from=" + today.AddDate(0, 0, -13).Format(time.DateOnly) + "&amp;to=" + today.Format(time.DateOnly) +
+			`">All</a>`; !strings.Contains(page.body, want) {
 			t.Errorf("no %s", want)
 		}
 		old := s.now().UTC().AddDate(-2, 0, 0)
 		s.addLinkAt(t, "old", "https://example.org/", old)
-		want := `<a href="/dashboard/links/0/old?from=` + old.Format(time.DateOnly) + `&amp;to=` + s.now().UTC().Format(time.DateOnly) +
+		want := `<a href="/dashboard/links/0/old?from=` + old.Format(time.DateOnly) + `&amp;to=` +
+			s.now().UTC().Format(time.DateOnly) +
 			`&amp;tz=UTC">All</a>`
 		if page := b.get("/dashboard/links/0/old"); !strings.Contains(page.body, want) {
 			t.Errorf("no %s in\n%s", want, page.body)
 		}
-		if other := b.get(of("")); strings.Count(other.body, ` aria-current="page">`) > 1 || !strings.Contains(other.body, "<details class=\"more\" open>") {
+		if other := b.get(of("")); strings.Count(other.body, ` aria-current="page">`) > 1 ||
+			!strings.Contains(other.body, "<details class=\"more\" open>") {
 			t.Error("a day before yesterday is a preset")
 		}
 	})
@@ -130,7 +136,8 @@ func TestReport(t *testing.T) {
 		for _, by := range schema.Dimensions() {
 			every += "&" + string(by) + "=x"
 		}
-		if page := b.get(of(every)); strings.Count(page.body, `class="badge accent">`) != len(schema.Dimensions()) || strings.Contains(page.body, `">: <bdi>`) {
+		if page := b.get(of(every)); strings.Count(page.body, `class="badge accent">`) != len(schema.Dimensions()) ||
+			strings.Contains(page.body, `">: <bdi>`) {
 			t.Errorf("a filter has no name: %s", page.text())
 		}
 	})
@@ -141,7 +148,8 @@ func TestReport(t *testing.T) {
 		if bars := barsOn(page.body); bars != 24 || !strings.Contains(page.text(), at.Format("2 Jan 2006")+", 23:00 12 0") {
 			t.Errorf("%d bars: %s", bars, page.text())
 		}
-		b.get(of("&tz=Asia/Tokyo")).want(t, http.StatusOK, "Clicks 7", "Days are in Asia/Tokyo") // the last hour is on the next day there
+		// the last hour is on the next day there
+		b.get(of("&tz=Asia/Tokyo")).want(t, http.StatusOK, "Clicks 7", "Days are in Asia/Tokyo")
 	})
 	t.Run("has the account's time zone, else that of the browser, unless another is asked for", func(t *testing.T) {
 		reader := s.signedIn(t)
@@ -196,12 +204,15 @@ func reportsTotals(t *testing.T) {
 	s := start(t)
 	links := s.addTagged(t, []string{"print", "sale"}, []string{"sale"}, nil, nil)
 	domain := s.addDomain(t, "go.example.org", true)
-	own := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "own", URL: "https://example.org/", Active: true,
+	own := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "own", URL: "https://example.org/",
+		Active:    true,
 		CreatedAt: s.now().UTC(), Tags: []string{"web"}}
 	testkit.Must(t, s.links.CreateLink(t.Context(), &own))
 	at := s.now().UTC()
-	s.count(t, click{link: links[0], at: at, times: 8, browser: "Firefox"}, click{link: links[1], at: at, times: 4, device: schema.Bot},
-		click{link: links[2], at: at, times: 2}, click{link: own, at: at, times: 5}, click{link: links[3], at: at}, click{link: own, at: at.AddDate(0, 0, -40), times: 70})
+	s.count(t, click{link: links[0], at: at, times: 8, browser: "Firefox"},
+		click{link: links[1], at: at, times: 4, device: schema.Bot},
+		click{link: links[2], at: at, times: 2}, click{link: own, at: at, times: 5}, click{link: links[3], at: at},
+		click{link: own, at: at.AddDate(0, 0, -40), times: 70})
 	testkit.Must(t, s.links.DeleteLink(t.Context(), links[3], at))
 	b := s.signedIn(t)
 	page := b.get("/dashboard/report")
@@ -212,17 +223,21 @@ func reportsTotals(t *testing.T) {
 	page.lacks(t, "Domains</h2>")
 	page = b.get("/dashboard/report?totals=show")
 	page.lacks(t, "Show totals")
-	page.want(t, http.StatusOK, "Clicks 20", "Domains Name Share Clicks sho.rt 70% 14 go.example.org 25% 5 Deleted links 5% 1",
+	page.want(t, http.StatusOK, "Clicks 20", "Domains Name Share Clicks sho.rt 70% 14 go.example.org 25% 5 Deleted "+
+		"links 5% 1",
 		"Tags Name Share Clicks sale 60% 12 print 40% 8 web 25% 5 No tag 10% 2")
 	wantHarmless(t, page)
-	for query, want := range map[string]string{"tag=sale": "Clicks 12", "tag=none": "Clicks 0", "domain_id=" + id(domain.ID): "Clicks 5",
-		"domain_id=0": "Clicks 14", "domain_id=0&tag=web": "Clicks 0", "tag=sale&browser=Firefox": "Clicks 8", "tag=&domain_id=": "Clicks 20"} {
+	for query, want := range map[string]string{"tag=sale": "Clicks 12", "tag=none": "Clicks 0", "domain_id=" +
+		id(domain.ID): "Clicks 5",
+		"domain_id=0": "Clicks 14", "domain_id=0&tag=web": "Clicks 0", "tag=sale&browser=Firefox": "Clicks 8",
+		"tag=&domain_id=": "Clicks 20"} {
 		b.get("/dashboard/report?"+query).want(t, http.StatusOK, want)
 	}
 	today := s.now().UTC()
 	kept := "&from=" + today.AddDate(0, 0, -29).Format(time.DateOnly)
 	for _, of := range []struct{ field, value, want, shows string }{
-		{"browser", "Firefox", "browser=Firefox&domain_id=0" + kept + "&tag=sale", "Clicks 8"}, {"tag", "print", "domain_id=0" + kept + "&tag=print", "Clicks 8"},
+		{"browser", "Firefox", "browser=Firefox&domain_id=0" + kept + "&tag=sale", "Clicks 8"},
+		{"tag", "print", "domain_id=0" + kept + "&tag=print", "Clicks 8"},
 		{"domain_id", "0", "domain_id=0" + kept + "&tag=sale", "Clicks 12"},
 	} {
 		b.get("/dashboard/report?tag=sale&domain_id=0&totals=show").want(t, http.StatusOK, "Clicks 12")
@@ -230,16 +245,18 @@ func reportsTotals(t *testing.T) {
 		want, _ := url.ParseQuery(of.want + "&totals=show&to=" + today.Format(time.DateOnly))
 		testkit.Equal(t, "path", b.at, "/dashboard/report?"+want.Encode())
 	}
-	for query, want := range map[string]string{"tag=none": "You have no link with the tag “none”.", "domain_id=0&tag=web": "“web” on this domain.",
+	for query, want := range map[string]string{"tag=none": "You have no link with the tag “none”.",
+		"domain_id=0&tag=web":  "“web” on this domain.",
 		"browser=firefox&os=X": "No clicks in this period match “firefox” and “X”."} {
 		b.get("/dashboard/report?"+query).want(t, http.StatusOK, want)
 	}
 	b.get("/dashboard/report?from=2020-01-01&to=2020-01-01").lacks(t, "You have no link", "No click of these days")
-	b.get("/dashboard/report?domain_id=99&country=Germany").want(t, http.StatusUnprocessableEntity, "You have no domain with this id", "The country must be a code")
+	b.get("/dashboard/report?domain_id=99&country=Germany").want(t, http.StatusUnprocessableEntity,
+		"You have no domain with this id", "The country must be a code")
 	empty := s.addDomain(t, "empty.example.org", true)
 	b.get("/dashboard/report?domain_id="+id(empty.ID)).want(t, http.StatusOK, "You have no link on this domain.")
-	b.get("/dashboard/report?tag=No+Tag&domain_id=x&from=y").want(t, http.StatusUnprocessableEntity, "The tag must have 1 to 32",
-		"The domain id must be", "The day must be a date")
+	b.get("/dashboard/report?tag=No+Tag&domain_id=x&from=y").want(t, http.StatusUnprocessableEntity,
+		"The tag must have 1 to 32", "The domain id must be", "The day must be a date")
 	b.get("/dashboard/report?totals=show&limit=1").want(t, http.StatusOK, "sale 60% 12 Show all")
 	if b.get("/dashboard/report?totals=show&part=report"); strings.Contains(b.seen.body, "Domains") {
 		t.Error("the totals are polled")
@@ -249,7 +266,8 @@ func reportsTotals(t *testing.T) {
 func TestComparison(t *testing.T) {
 	s := start(t)
 	link := s.addLink(t, "sale", "https://example.org/")
-	for at, times := range map[string]int{"2026-11-20T09:00:00Z": 1, "2026-11-20T11:59:00Z": 2, "2026-11-20T12:01:00Z": 4, "2025-11-21T11:00:00Z": 8,
+	for at, times := range map[string]int{"2026-11-20T09:00:00Z": 1, "2026-11-20T11:59:00Z": 2, "2026-11-20T12:01:00Z": 4,
+		"2025-11-21T11:00:00Z": 8,
 		"2025-11-21T13:00:00Z": 16, "2025-11-20T23:59:00Z": 32, "2026-11-19T00:00:00Z": 64} {
 		s.count(t, click{link: link, at: utc(at), times: times})
 	}
@@ -258,8 +276,10 @@ func TestComparison(t *testing.T) {
 		year     bool
 		want     int64
 	}{
-		{"2026-11-21", "2026-11-21", false, 1 + 2}, {"2026-11-21", "2026-11-21", true, 8}, {"2026-11-20", "2026-11-20", false, 64},
-		{"2026-11-20", "2026-11-21", false, 64}, {"2026-11-20", "2026-11-21", true, 32 + 8}, {"2026-11-20", "2026-11-20", true, 32},
+		{"2026-11-21", "2026-11-21", false, 1 + 2}, {"2026-11-21", "2026-11-21", true, 8},
+		{"2026-11-20", "2026-11-20", false, 64},
+		{"2026-11-20", "2026-11-21", false, 64}, {"2026-11-20", "2026-11-21", true, 32 + 8},
+		{"2026-11-20", "2026-11-20", true, 32},
 	} {
 		asked, problems := clickreport.Parse(func(field string) (string, bool) {
 			return map[string]string{"from": c.from, "to": c.to}[field], field == "from" || field == "to"
@@ -271,7 +291,8 @@ func TestComparison(t *testing.T) {
 	}
 	b := s.signedIn(t)
 	page := b.get("/dashboard/links/0/sale?compare=year")
-	if !strings.Contains(page.body, "compare=year&amp;") || !strings.Contains(page.body, `<option value="year" selected>`) {
+	if !strings.Contains(page.body, "compare=year&amp;") ||
+		!strings.Contains(page.body, `<option value="year" selected>`) {
 		t.Error("the page forgets what it compares with")
 	}
 }

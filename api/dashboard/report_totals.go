@@ -14,12 +14,14 @@ import (
 // fieldTotals asks for the totals of a report.
 const fieldTotals = "totals"
 
-// reportTotals are the clicks of a report by domain and by tag. They are counted when somebody asks for them and not polled, since
-// they read all links that have clicks.
+// reportTotals are the clicks of a report by domain and by tag. They are counted when somebody asks for them and not
+// polled, since they read all links that have clicks.
 type reportTotals struct{ Domains, Tags ranking }
 
 // reportTotals counts the clicks of the links that were asked for, of all if some is nil.
-func (d *Dashboard) reportTotals(c *call, page reportPage, asked clickreport.Request, some []int64) (*reportTotals, error) {
+func (d *Dashboard) reportTotals(
+	c *call, page reportPage, asked clickreport.Request, some []int64,
+) (*reportTotals, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
 	counts, all, err := asked.ByLink(ctx, d.Clicks, c.account.ID, some)
@@ -55,8 +57,9 @@ func (d *Dashboard) reportTotals(c *call, page reportPage, asked clickreport.Req
 		deleted += n
 	}
 	totals := &reportTotals{
-		Domains: page.totals(asked, "Domains", clickreport.FieldDomain, domains, all, func(id string) string { return names[id] }),
-		Tags:    page.totals(asked, "Tags", clickreport.FieldTag, tags, all, orElse("No tag")),
+		Domains: page.totals(asked, "Domains", clickreport.FieldDomain, domains, all,
+			func(id string) string { return names[id] }),
+		Tags: page.totals(asked, "Tags", clickreport.FieldTag, tags, all, orElse("No tag")),
 	}
 	if deleted > 0 {
 		totals.Domains.Rows = append(totals.Domains.Rows, newShare("Deleted links", deleted, all))
@@ -67,7 +70,8 @@ func (d *Dashboard) reportTotals(c *call, page reportPage, asked clickreport.Req
 	return totals, nil
 }
 
-// totals returns the clicks by what a field of the form selects, the most first. Each row narrows the report to its links.
+// totals returns the clicks by the values of a field of the form, the most first. Each row narrows the report to its
+// links.
 func (p *reportPage) totals(
 	asked clickreport.Request, title, field string, clicks map[string]int64, all int64, show func(value string) string,
 ) ranking {

@@ -26,10 +26,11 @@ const (
 	maxForm     = 64 << 10
 	maxOpenForm = 8 << 10
 	maxBulkForm = 2 << 20 // of many links, or of documents
-	// paceOver is the time over which an account may send Config.PagesPerSecond on average. A page that is open sends one per
-	// second. A client that sends more must not slow down others.
+	// paceOver is the time over which an account may send Config.PagesPerSecond on average. A page that is open sends one
+	// per second. A client that sends more must not slow down others.
 	paceOver = 10 * time.Second
-	// maxNext bounds the path to go to after the sign-in, in bytes. With its escapes it fits into a header, and into an open form.
+	// maxNext bounds the path to go to after the sign-in, in bytes. With its escapes it fits into a header, and into an
+	// open form.
 	maxNext = 4 << 10
 )
 
@@ -103,7 +104,8 @@ func admitSession(c *call) (bool, error) {
 	return true, nil
 }
 
-// admitUpload admits signed-in users whose account is not suspended. It does not read the form, whose token the handler checks.
+// admitUpload admits signed-in users whose account is not suspended. It does not read the form, whose token the handler
+// checks.
 func admitUpload(c *call) (bool, error) {
 	if err := c.checkOrigin(); err != nil {
 		return false, err
@@ -120,11 +122,12 @@ func admitUpload(c *call) (bool, error) {
 	return true, nil
 }
 
-// keep lets the GET of a form's page fill in what was typed into these fields before the session ended.
+// keep lets the GET of a form's page fill in these fields as they were typed before the session ended.
 func (d *Dashboard) keep(form string, fields ...string) { d.kept[form] = fields }
 
-// keepTyped returns the path of the sign-in page for a form whose session has ended. The sign-in leads to the form's page, with the
-// values of the fields to keep if there are any. The script keeps values that are too long for an address.
+// keepTyped returns the path of the sign-in page for a form whose session has ended. The sign-in leads to the form's
+// page, with the values of the fields to keep if there are any. The script keeps values that are too long for an
+// address.
 func (c *call) keepTyped() string {
 	fields := c.dashboard.kept[c.route]
 	if c.readForm() != nil || len(fields) == 0 {
@@ -170,7 +173,7 @@ func (c *call) formPage() string {
 // typed returns the initial value of a form's field: the value that keepTyped has kept.
 func (c *call) typed(field string) string { return cut(c.query(field), maxAsked) }
 
-// checkOrigin refuses unsafe methods from pages of another origin, as Sec-Fetch-Site and Origin tell it. Browsers send at
+// checkOrigin refuses unsafe methods from pages of another origin, by Sec-Fetch-Site and Origin. Browsers send at
 // least one of them. A client without either is not a browser, which a foreign page could make send a form.
 func (c *call) checkOrigin() error {
 	if c.http.IsGet() || c.http.IsHead() || c.http.IsOptions() {
@@ -188,9 +191,9 @@ func (c *call) checkOrigin() error {
 	return nil
 }
 
-// isOwn reports whether pages of an origin are the dashboard's: it is that of -api.url. The Host header is what a page of any
-// name says that leads here (DNS rebinding), so it counts only without -api.url, and only if it is no name: an address or
-// localhost.
+// isOwn reports whether pages of an origin are the dashboard's: the origin is -api.url's. The Host header is what a
+// page of any name says that leads here (DNS rebinding), so it counts only without -api.url, and only if it is no name:
+// an address or localhost.
 func (d *Dashboard) isOwn(origin, host string) bool {
 	from, err := schema.ParseBaseURL(origin)
 	if err != nil {
@@ -242,8 +245,9 @@ func (c *call) ownToken(masked []byte) bool {
 	return hmac.Equal([]byte(unmask(masked)), []byte(c.csrf))
 }
 
-// mask returns the token combined with random bytes, so that no two pages have the same text for it. Otherwise the size of a
-// compressed page would tell whether a text that the request chose, such as a search, is like the token (the BREACH attack).
+// mask returns the token combined with random bytes, so that no two pages have the same text for it. Otherwise the size
+// of a compressed page would reveal whether a text that the request chose, such as a search, is like the token (the
+// BREACH attack).
 func mask(token string) string {
 	masked := make([]byte, 2*len(token))
 	pad := masked[:len(token)]
@@ -276,7 +280,8 @@ const (
 	sessionCookie = "linkstream"
 	browserCookie = "linkstream-browser"
 	noticeCookie  = "linkstream-notice"
-	zoneCookie    = "linkstream-zone" // the script sets it, with this name for https, too: it is no secret, and nothing depends on it
+	// the script sets it, with this name for https, too: it is no secret, and nothing depends on it
+	zoneCookie = "linkstream-zone"
 )
 
 // cookieName returns the name of a cookie. With https it has the prefix __Host-, which binds the cookie to this host.

@@ -124,7 +124,8 @@ func (d *Dashboard) renameTag(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.seeOther(pathTags, "The tag “"+page.Tag+"” is now “"+page.New+"” on "+c.numbers().counted(n, "link", "links")+".")
+	return c.seeOther(pathTags, "The tag “"+page.Tag+"” is now “"+page.New+"” on "+c.numbers().counted(n, "link", "links")+
+		".")
 }
 
 func (d *Dashboard) deleteTag(c *call) error {

@@ -15,7 +15,8 @@ import (
 func (s *testService) addTagged(t *testing.T, tags ...[]string) (links []schema.Link) {
 	t.Helper()
 	for i, tags := range tags {
-		link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("link-%d", i), URL: "https://example.org/", Active: true, CreatedAt: s.now().UTC(), Tags: tags}
+		link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("link-%d", i), URL: "https://example.org/",
+			Active: true, CreatedAt: s.now().UTC(), Tags: tags}
 		testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 		links = append(links, link)
 	}
@@ -33,7 +34,8 @@ func TestTagsOfSlowClicks(t *testing.T) {
 		return nil
 	})
 	s.addTagged(t, []string{"print"})
-	s.signedIn(t).get("/dashboard/tags").want(t, http.StatusOK, "Clicks cannot be shown at the moment", "1 tag", "print 1 –")
+	s.signedIn(t).get("/dashboard/tags").want(t, http.StatusOK, "Clicks cannot be shown at the moment", "1 tag",
+		"print 1 –")
 }
 
 func TestTags(t *testing.T) {
@@ -46,7 +48,8 @@ func TestTags(t *testing.T) {
 	t.Run("are listed with their links and clicks", func(t *testing.T) {
 		page := b.get("/dashboard/tags")
 		page.want(t, http.StatusOK, "3 tags", "print 1 3 Report", "sale 2 7 Report", "web 2 4 Report")
-		if !strings.Contains(page.body, `href="/dashboard/links?tag=sale"`) || !strings.Contains(page.body, `<a href="/dashboard/links" aria-current="true">`) {
+		if !strings.Contains(page.body, `href="/dashboard/links?tag=sale"`) ||
+			!strings.Contains(page.body, `<a href="/dashboard/links" aria-current="true">`) {
 			t.Errorf("no way to the links of a tag, or no section:\n%s", page.body)
 		}
 		b.get("/dashboard/tags?page=7").want(t, http.StatusOK, "print 1 3 Report")
@@ -58,15 +61,17 @@ func TestTags(t *testing.T) {
 		b.get("/dashboard/tags/print").want(t, http.StatusNotFound)
 	})
 	t.Run("become one if the reader confirms it", func(t *testing.T) {
-		b.post("/dashboard/tags/sale/rename", "new_tag", "web").want(t, http.StatusOK, "“web” exists already", "2 links have the tag “web”")
+		b.post("/dashboard/tags/sale/rename", "new_tag", "web").want(t, http.StatusOK, "“web” exists already",
+			"2 links have the tag “web”")
 		b.get("/dashboard/tags").want(t, http.StatusOK, "sale 2 7", "web 2 4")
 		b.post("/dashboard/tags/sale/rename", "new_tag", "web", "merge", "other").want(t, http.StatusOK, "exists already")
 		b.post("/dashboard/tags/sale/rename", "new_tag", "web", "merge", "web").wantTo(t, "/dashboard/tags")
 		b.follow().want(t, http.StatusOK, "2 tags", "is now “web” on 2 links", "web 3 7")
 	})
 	t.Run("have names that are told what is wrong with them", func(t *testing.T) {
-		for name, problem := range map[string]string{"": "A tag has 1 to 32 characters", "two words": "A tag has", strings.Repeat("x", 33): "A tag has",
-			"web": "The new name must be different."} {
+		for name, problem := range map[string]string{"": "A tag has 1 to 32 characters", "two words": "A tag has",
+			strings.Repeat("x", 33): "A tag has",
+			"web":                   "The new name must be different."} {
 			b.post("/dashboard/tags/web/rename", "new_tag", name).want(t, http.StatusUnprocessableEntity, problem)
 		}
 	})
@@ -77,7 +82,8 @@ func TestTags(t *testing.T) {
 	})
 	t.Run("of others and wrong ones are not found", func(t *testing.T) {
 		other := s.addAccount(t, "vicky@example.org")
-		link := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://example.org/", CreatedAt: s.now(), Tags: []string{"theirs"}}
+		link := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://example.org/", CreatedAt: s.now(),
+			Tags: []string{"theirs"}}
 		testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 		for _, tag := range []string{"theirs", "none", "No", "a%20b", "%00"} {
 			b.get("/dashboard/tags/"+tag).want(t, http.StatusNotFound)

@@ -38,7 +38,8 @@ type tokensPage struct {
 }
 
 // scopeNames says what tokens may do.
-var scopeNames = map[string]string{schema.ScopeReadLinks: "Read links", schema.ScopeWriteLinks: "Create and change links",
+var scopeNames = map[string]string{schema.ScopeReadLinks: "Read links",
+	schema.ScopeWriteLinks:  "Create and change links",
 	schema.ScopeReadReports: "Read reports", schema.ScopeWebhooks: "Manage webhooks"}
 
 // Fields of the form for a token besides its name.
@@ -70,7 +71,8 @@ func (p *tokensPage) choices(c *call) {
 		chosen := !sent || slices.Contains(c.values(fieldScope), scope)
 		p.Scopes = append(p.Scopes, option{scope, scopeNames[scope], chosen})
 	}
-	p.Ends = options(c.form(fieldDays), option{Label: "Does not expire"}, option{Value: "30", Label: "In 30 days"}, option{Value: "90", Label: "In 90 days"},
+	p.Ends = options(c.form(fieldDays), option{Label: "Does not expire"}, option{Value: "30", Label: "In 30 days"},
+		option{Value: "90", Label: "In 90 days"},
 		option{Value: "365", Label: "In a year"})
 }
 
@@ -156,8 +158,8 @@ func tokenProblems(page tokensPage, newest int64) problems {
 	return nil
 }
 
-// printable reports whether all characters of a text are visible. Format characters are not; they can make one name look
-// like another.
+// printable reports whether all characters of a text are visible. Format characters are not; they can make one name
+// look like another.
 func printable(s string) bool {
 	for _, r := range s {
 		if !unicode.IsGraphic(r) || r == utf8.RuneError {

@@ -176,7 +176,8 @@ func TestScopesOfTokens(t *testing.T) {
 	b := s.signedIn(t)
 	create := func(fields ...string) schema.Token {
 		t.Helper()
-		b.post("/dashboard/tokens", append([]string{"newest", "0", "scopes", "chosen"}, fields...)...).want(t, http.StatusOK, "Your new token")
+		b.post("/dashboard/tokens", append([]string{"newest", "0", "scopes", "chosen"}, fields...)...).want(t, http.StatusOK,
+			"Your new token")
 		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
 		testkit.Must(t, err)
 		return tokens[0]
@@ -187,10 +188,13 @@ func TestScopesOfTokens(t *testing.T) {
 		t.Errorf("it ends in %s", left)
 	}
 	b.get("/dashboard/tokens").want(t, http.StatusOK, "Read links, Manage webhooks", "expires ")
-	token = create("name", "two", "scope", "webhooks", "scope", "links.read", "scope", "links.write", "scope", "reports.read", "days", "")
+	token = create("name", "two", "scope", "webhooks", "scope", "links.read", "scope", "links.write", "scope",
+		"reports.read", "days", "")
 	testkit.Equal(t, "all scopes", token.Scopes, "")
 	testkit.Equal(t, "ends", token.ExpiresAt.IsZero(), true)
 	b.get("/dashboard/tokens").want(t, http.StatusOK, "Everything")
-	b.post("/dashboard/tokens", "name", "three", "newest", "99", "scopes", "chosen").want(t, http.StatusUnprocessableEntity, "Choose at least one.")
-	b.post("/dashboard/tokens", "name", "three", "newest", "99", "scopes", "chosen", "scope", "root").want(t, http.StatusUnprocessableEntity, "Choose at least one.")
+	b.post("/dashboard/tokens", "name", "three", "newest", "99", "scopes", "chosen").want(t,
+		http.StatusUnprocessableEntity, "Choose at least one.")
+	b.post("/dashboard/tokens", "name", "three", "newest", "99", "scopes", "chosen", "scope", "root").want(t,
+		http.StatusUnprocessableEntity, "Choose at least one.")
 }

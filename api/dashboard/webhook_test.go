@@ -13,7 +13,8 @@ func TestWebhooksAreShown(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(t)
 	b.get("/dashboard/account").lacks(t, "Webhooks")
-	hook := schema.Webhook{AccountID: s.account.ID, URL: "https://hooks.example.org/<b>", Events: []string{schema.EventLinkCreated}, Active: true,
+	hook := schema.Webhook{AccountID: s.account.ID, URL: "https://hooks.example.org/<b>",
+		Events: []string{schema.EventLinkCreated}, Active: true,
 		Secret: "whsec_bmV3", CreatedAt: time.Now().Add(time.Hour), UpdatedAt: time.Now()} // not sent to before
 	testkit.Must(t, s.links.CreateWebhook(t.Context(), &hook))
 	for range 3 {

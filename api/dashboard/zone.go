@@ -7,8 +7,8 @@ import (
 	"linkstream/api/clickreport"
 )
 
-// zone returns the time zone of all days and times on the pages of the account: the one that the account names, else the browser's, which
-// the script keeps in a cookie, else UTC.
+// zone returns the time zone of all days and times on the pages of the account: the one that the account names, else
+// the browser's, which the script keeps in a cookie, else UTC.
 func (c *call) zone() *time.Location {
 	if c.location == nil {
 		var found bool
@@ -30,5 +30,6 @@ func (c *call) now() time.Time { return c.dashboard.now().In(c.zone()) }
 
 // timeElement returns a time for people, in its zone. The script shows it in the reader's words.
 func timeElement(t time.Time) template.HTML {
-	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `">` + t.Format("2 Jan 2006, 15:04") + `</time>`)
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `">` + t.Format("2 Jan 2006, 15:04") +
+		`</time>`)
 }

@@ -7,7 +7,7 @@ function say(text) {
 }
 
 // Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text; without an ID, the button's value is copied, or
-// that of its row.
+// its row's.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const label = button.textContent;
   button.hidden = false;

@@ -1,4 +1,4 @@
-// Tags: a field of tags offers those of the account for the word that is typed.
+// Tags: a field of tags offers the account's tags for the typed word.
 let tags;
 
 async function suggestTags(field) {

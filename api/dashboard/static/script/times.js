@@ -13,7 +13,7 @@ function dates(style, timeZone = document.documentElement.dataset.zone) {
   }
 }
 
-// Days, and hours of days, whose zone is that of the page already.
+// Days, and hours of days, which are in the page's zone already.
 const civil = dates(dayForm, "UTC"), civilHour = dates({ ...dayForm, hour: "2-digit", minute: "2-digit" }, "UTC");
 const civilShort = dates({ day: "numeric", month: "short" }, "UTC"), civilMonth = dates(monthForm, "UTC");
 
