@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/certmagic"
 	"github.com/mholt/acmez/v3"
 	"github.com/mholt/acmez/v3/acme"
+	"go.uber.org/zap"
 
 	"linkstream/schema"
 	"linkstream/schema/service"
@@ -25,12 +26,9 @@ import (
 const (
 	issueTimeout  = 3 * time.Minute  // of one attempt to get a certificate
 	issueWait     = 20 * time.Second // longest wait of a visitor for a certificate
-	issueAtOnce   = 8                // concurrent attempts
-	loadAtOnce    = 64               // concurrent reads of certificates in the store
 	waitAtOnce    = 256              // visitors that wait for certificates
 	pauseFailed   = time.Minute      // of a host after a failed attempt
 	pauseAway     = 2 * time.Second  // of a host whose certificate could not be read because the link store was away
-	maxPaused     = 10_000           // paused hosts, after which those whose pause is over are removed
 	maxCached     = 10_000           // certificates in memory; others are read from the store again
 	cleanInterval = 24 * time.Hour   // between two deletions of old files
 	keepExpired   = 30 * 24 * time.Hour
@@ -40,19 +38,18 @@ const (
 type Store interface {
 	HostStore
 	schema.CertificateStore
-	CountAttempts(ctx context.Context, attempts []schema.Attempts) (totals []int64, err error)
 }
 
 // acmeSource gets certificates from an authority by ACME (RFC 8555), on demand and for Hosts only. All edges share the certificates
-// and the authority's challenges through the link store, so that any edge can answer the authority. certmagic orders, renews and
-// staples; acmeSource limits the orders and look-ups that visitors can cause.
+// and the authority's challenges through the link store, so that any edge can answer the authority. certmagic orders, at most 10
+// certificates in 10 seconds, renews and staples; acmeSource bounds what visitors can cause.
 //
 // A handshake takes these steps:
 //
 //  1. If the name is not one of Hosts, which are in memory, the handshake ends.
 //  2. If the certificate is in memory, it is used: the usual case.
-//  3. Otherwise a flight, one per host at a time, reads the certificate from the store or, if admit allows it, gets one from the
-//     authority. The handshake waits for the flight for up to issueWait. After a failed flight the host pauses.
+//  3. Otherwise a flight, one per host at a time, reads the certificate from the store or gets one from the authority. The
+//     handshake waits for the flight for up to issueWait. A failed flight is not repeated before the host's pause is over.
 type acmeSource struct {
 	cfg    ACMEConfig
 	hosts  *Hosts
@@ -65,19 +62,18 @@ type acmeSource struct {
 	cancel context.CancelFunc
 	grace  time.Duration // for the rest of a handshake that has waited
 
-	issuing, loading, waiting chan struct{} // semaphores of issueAtOnce, loadAtOnce and waitAtOnce
-	lookups                   perSecond     // of challenges in the store
+	waiting chan struct{} // semaphore of waitAtOnce
+	lookups perSecond     // of challenges in the store
 
 	mu          sync.Mutex
-	flights     map[string]*flight
+	flights     map[string]*flight // by host
 	running     sync.WaitGroup
-	paused      map[string]time.Time // until when
-	cachedHosts map[string]struct{}  // whose certificates are in memory, and may have been removed there since
+	cachedHosts map[string]struct{} // whose certificates are in memory, and may have been removed there since
 
 	issued, failed, refused, unknown *metrics.Counter
 }
 
-// flight is the reading of a certificate, or an attempt to get one.
+// flight is the reading of a certificate, or an attempt to get one. If it has failed, it stays with its host for a pause.
 type flight struct {
 	done chan struct{}
 	err  error // set before done is closed
@@ -91,12 +87,11 @@ func openACME(cfg ACMEConfig, hosts *Hosts, store Store, ports Ports, set *metri
 	}
 	a := &acmeSource{
 		cfg: cfg, hosts: hosts, store: store, log: log, grace: cfg.HandshakeTimeout,
-		issuing: make(chan struct{}, issueAtOnce), loading: make(chan struct{}, loadAtOnce), waiting: make(chan struct{}, waitAtOnce),
-		flights: map[string]*flight{}, paused: map[string]time.Time{}, cachedHosts: map[string]struct{}{},
+		waiting: make(chan struct{}, waitAtOnce), flights: map[string]*flight{}, cachedHosts: map[string]struct{}{},
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.registerMetrics(set)
-	logger := zapLogger(log)
+	logger := zap.NewNop() // onEvent logs what operators need
 	template := certmagic.ACMEIssuer{
 		CA: cfg.Directory, Email: cfg.Email, Agreed: true, Logger: logger,
 		// certmagic finds that these ports are in use: by this edge, which answers the challenges.
@@ -124,7 +119,7 @@ func openACME(cfg ACMEConfig, hosts *Hosts, store Store, ports Ports, set *metri
 func (a *acmeSource) registerMetrics(set *metrics.Set) {
 	const issued = "linkstream_edge_acme_attempts_total"
 	service.Describe(set, issued,
-		"Attempts of this edge to get or to renew a certificate, by result; refused: by the limits of attempts, or without a verified domain.")
+		"Attempts of this edge to get or to renew a certificate, by result; refused: the domain is not verified.")
 	a.issued, a.failed = set.NewCounter(issued+`{result="issued"}`), set.NewCounter(issued+`{result="failed"}`)
 	a.refused = set.NewCounter(issued + `{result="refused"}`)
 	a.unknown = service.NewCounter(set, "linkstream_edge_tls_unknown_names_total", "TLS handshakes for names that are not served.")
@@ -179,8 +174,7 @@ func (a *acmeSource) run(ctx context.Context) {
 // close ends all flights and the maintenance of certificates.
 func (a *acmeSource) close() {
 	a.cancel()
-	a.mu.Lock()
-	a.paused = nil // no flight begins any more
+	a.mu.Lock() // no flight begins from now on
 	a.mu.Unlock()
 	a.running.Wait()
 	a.cache.Stop()
@@ -214,9 +208,6 @@ func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 		}
 		return a.magic.GetCertificate(hello)
 	}
-	if cert := a.cached(hello, name); cert != nil {
-		return cert, nil
-	}
 	if cert, err := a.magic.GetCertificate(hello); err == nil {
 		return cert, nil
 	}
@@ -226,27 +217,15 @@ func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 	return a.magic.GetCertificate(hello)
 }
 
-// cached returns the certificate of a host if it is in memory. certmagic's own look-up also builds a logger and an event.
-func (a *acmeSource) cached(hello *tls.ClientHelloInfo, name string) *tls.Certificate {
-	for _, cert := range a.cache.AllMatchingCertificates(name) {
-		if !cert.Expired() && hello.SupportsCertificate(&cert.Certificate) == nil {
-			return &cert.Certificate
-		}
-	}
-	return nil
-}
-
 // isChallenge reports whether this handshake is an authority's validation of a name (RFC 8737).
 func isChallenge(hello *tls.ClientHelloInfo) bool {
 	return len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acmez.ACMETLS1Protocol
 }
 
 var (
-	errPaused            = errors.New("the last attempt has failed a moment ago")
 	errTooManyWait       = errors.New("too many visitors wait for certificates")
 	errSlow              = errors.New("it takes longer than visitors wait")
 	errTooManyChallenges = errors.New("too many challenges")
-	errBusy              = errors.New("too many certificates are being fetched")
 )
 
 // await waits until the certificate of a host is in memory.
@@ -258,9 +237,6 @@ func (a *acmeSource) await(hello *tls.ClientHelloInfo, name string) error {
 		return errTooManyWait
 	}
 	f := a.begin(name)
-	if f == nil {
-		return errPaused
-	}
 	if conn, ok := hello.Conn.(handshakeConn); ok {
 		var err error
 		conn.Idle(func() { err = a.awaitFlight(hello, f) })
@@ -291,17 +267,18 @@ func (a *acmeSource) awaitFlight(hello *tls.ClientHelloInfo, f *flight) error {
 	}
 }
 
-// begin returns the flight of a host, which it starts if there is none, or nil while the host pauses.
+// begin returns the flight of a host, which it starts if there is none.
 func (a *acmeSource) begin(name string) *flight {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if f := a.flights[name]; f != nil {
 		return f
 	}
-	if a.paused == nil || time.Now().Before(a.paused[name]) {
-		return nil
-	}
 	f := &flight{done: make(chan struct{})}
+	if f.err = a.ctx.Err(); f.err != nil {
+		close(f.done)
+		return f
+	}
 	a.flights[name] = f
 	a.running.Go(func() {
 		ctx, cancel := context.WithTimeout(a.ctx, issueTimeout)
@@ -312,26 +289,27 @@ func (a *acmeSource) begin(name string) *flight {
 	return f
 }
 
+// end ends a flight. If it has failed, its host pauses.
 func (a *acmeSource) end(name string, f *flight) {
+	close(f.done)
+	if f.err == nil {
+		a.forget(name, f)
+		return
+	}
+	a.log.Warn("no certificate", "host", name, "error", f.err)
+	pause := pauseFailed
+	if schema.ErrorCode(f.err) == schema.CodeUnavailable {
+		pause = pauseAway
+	}
+	time.AfterFunc(pause, func() { a.forget(name, f) })
+}
+
+func (a *acmeSource) forget(name string, f *flight) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.flights, name)
-	if f.err != nil && a.paused != nil {
-		a.log.Warn("no certificate", "host", name, "error", f.err)
-		if len(a.paused) >= maxPaused {
-			for host, until := range a.paused {
-				if time.Now().After(until) {
-					delete(a.paused, host)
-				}
-			}
-		}
-		pause := pauseFailed
-		if schema.ErrorCode(f.err) == schema.CodeUnavailable {
-			pause = pauseAway
-		}
-		a.paused[name] = time.Now().Add(pause)
+	if a.flights[name] == f {
+		delete(a.flights, name)
 	}
-	close(f.done)
 }
 
 // hostChanged is called when a host was verified or lost.
@@ -341,10 +319,13 @@ func (a *acmeSource) hostChanged(host string, known bool) {
 		return
 	}
 	if qualifies(host) { // get the certificate before the first visitor comes; edges do so one after the other
-		a.mu.Lock()
-		delete(a.paused, host)
-		a.mu.Unlock()
-		a.begin(host)
+		f := a.begin(host)
+		select {
+		case <-f.done: // it has failed a moment ago
+			a.forget(host, f)
+			a.begin(host)
+		default:
+		}
 	}
 }
 

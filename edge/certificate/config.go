@@ -31,7 +31,6 @@ type ACMEConfig struct {
 	Roots         string // path of a PEM file with the authorities to trust for Directory; "": the system's
 	Key           string // secret that encrypts keys and certificates in the link store, keys of session tickets as well
 	EABID, EABKey string // external account binding (RFC 8555, section 7.3.4); "": none
-	MaxPerHour    int    // new certificates
 	RenewEvery    time.Duration
 	// HandshakeTimeout is for the rest of a handshake that has waited for a certificate; the service sets it.
 	HandshakeTimeout time.Duration
@@ -40,9 +39,7 @@ type ACMEConfig struct {
 // DefaultConfig returns a configuration that works, without certificates.
 func DefaultConfig() Config {
 	return Config{ACME: ACMEConfig{
-		Directory: certmagic.LetsEncryptProductionCA,
-		// Let's Encrypt grants an account 300 new orders in three hours.
-		MaxPerHour: 100,
+		Directory:  certmagic.LetsEncryptProductionCA,
 		RenewEvery: certmagic.DefaultRenewCheckInterval,
 	}}
 }
@@ -62,8 +59,6 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"`secret` of 32 characters at least, the same on all edges, that encrypts certificates and keys in the link store; with -edge.tls-cert, too, it makes all edges resume each other's TLS sessions")
 	fs.StringVar(&a.EABID, "edge.acme-eab-id", a.EABID, "`identifier` of an external account, for authorities that require one")
 	schema.SecretVar(fs, &a.EABKey, "edge.acme-eab-key", "`secret` of that account, in base64url")
-	fs.IntVar(&a.MaxPerHour, "edge.acme-max-per-hour", a.MaxPerHour,
-		"most `certificates` for new hosts that all edges together ask for per hour; half of them for one account")
 	fs.DurationVar(&a.RenewEvery, "edge.acme-renew-every", a.RenewEvery,
 		"`time` between two looks for certificates of which a third of the validity is left, which are renewed")
 }
@@ -95,9 +90,6 @@ func (a *ACMEConfig) validate() error {
 		errs = append(errs, errors.New("-edge.acme-eab-id and -edge.acme-eab-key: only one of them is set"))
 	} else if _, err := base64.RawURLEncoding.DecodeString(a.EABKey); err != nil {
 		errs = append(errs, errors.New("-edge.acme-eab-key: is not base64url"))
-	}
-	if a.MaxPerHour < 1 {
-		errs = append(errs, fmt.Errorf("-edge.acme-max-per-hour: %d is not above zero", a.MaxPerHour))
 	}
 	if a.RenewEvery <= 0 {
 		errs = append(errs, fmt.Errorf("-edge.acme-renew-every: %v is not above zero", a.RenewEvery))

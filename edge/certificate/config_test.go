@@ -39,7 +39,6 @@ func TestConfig(t *testing.T) {
 			"-edge.acme-key: ":           func(a *certificate.ACMEConfig) { a.Key = "short" },
 			"only one of them is set":    func(a *certificate.ACMEConfig) { a.EABID = "kid" },
 			"-edge.acme-eab-key: ":       func(a *certificate.ACMEConfig) { a.EABID, a.EABKey = "kid", "not base64!" },
-			"-edge.acme-max-per-hour: ":  func(a *certificate.ACMEConfig) { a.MaxPerHour = 0 },
 			"-edge.acme-renew-every: 0s": func(a *certificate.ACMEConfig) { a.RenewEvery = 0 },
 		} {
 			cfg := valid()
@@ -55,9 +54,9 @@ func TestConfig(t *testing.T) {
 		cfg.RegisterFlags(fs)
 		testkit.Must(t, fs.Parse([]string{"-edge.tls-cert=a", "-edge.tls-key=b", "-edge.acme-email=you@example.com",
 			"-edge.acme-directory=https://acme.example/dir", "-edge.acme-roots=r", "-edge.acme-key=k", "-edge.acme-eab-id=i",
-			"-edge.acme-eab-key=e", "-edge.acme-max-per-hour=7", "-edge.acme-renew-every=1h"}))
+			"-edge.acme-eab-key=e", "-edge.acme-renew-every=1h"}))
 		want := certificate.Config{Cert: "a", Key: "b", ACME: certificate.ACMEConfig{Email: "you@example.com",
-			Directory: "https://acme.example/dir", Roots: "r", Key: "k", EABID: "i", EABKey: "e", MaxPerHour: 7, RenewEvery: 3600e9}}
+			Directory: "https://acme.example/dir", Roots: "r", Key: "k", EABID: "i", EABKey: "e", RenewEvery: 3600e9}}
 		testkit.Equal(t, "settings", cfg, want)
 		for _, name := range []string{"edge.acme-key", "edge.acme-eab-key"} {
 			if _, secret := fs.Lookup(name).Value.(*schema.Secret); !secret {

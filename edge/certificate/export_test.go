@@ -23,16 +23,6 @@ var Explain = explain
 // ServerName is serverName for tests.
 var ServerName = serverName
 
-// Attempt is an attempt to get a certificate for a host, which fails with an error. It returns the error that refuses the attempt.
-func (s *Source) Attempt(ctx context.Context, host string, failure error) error {
-	data := map[string]any{"identifier": host}
-	if err := s.acme.onEvent(ctx, "cert_obtaining", data); err != nil {
-		return err
-	}
-	data["error"] = failure
-	return s.acme.onEvent(ctx, "cert_failed", data)
-}
-
 // Fetch puts the certificate of a host into memory, for which it asks issuer instead of the authority.
 func (s *Source) Fetch(ctx context.Context, host string, issuer certmagic.Issuer) error {
 	s.acme.magic.Issuers = []certmagic.Issuer{issuer}

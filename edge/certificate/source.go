@@ -7,14 +7,19 @@
 //
 // # On demand
 //
-// An unknown name costs a hash: the names of all verified hosts are 64-bit hashes in memory. A host has one order at a time, of all edges:
-// the edge that orders holds a lease of 30 s in the link store, and looks first whether the certificate is there already. A challenge
-// is in the store before the authority is told to validate, so any edge answers it, on port 80 or 443. Meanwhile up to 256 visitors wait,
-// for at most 20 s. A host whose order has failed pauses for a minute on that edge. Attempts per host, per account and per hour
-// are counted in the store.
+// An unknown name costs a hash: the names of all verified hosts are 64-bit hashes in memory. A host has one order at a time, of all
+// edges: the edge that orders holds a lease of 30 s in the link store, and looks first whether the certificate is there already. A
+// challenge is in the store before the authority is told to validate, so any edge answers it, on port 80 or 443. Up to 256 visitors
+// wait for an order, for at most 20 s. A host whose order has failed pauses for a minute on that edge. certmagic makes at most 10
+// orders in 10 seconds.
 //
-// An edge renews the certificates in its memory when a third of their validity is left, or in the window that the authority suggests (ARI),
-// and serves the old one while that fails. A certificate that no edge has in memory is renewed when the next visitor comes.
+// An edge renews the certificates in its memory when a third of their validity is left, or in the window that the authority suggests
+// (ARI), and serves the old one while that fails. A certificate that no edge has in memory is renewed when the next visitor comes.
+//
+// # Session tickets
+//
+// Edges with the same -edge.acme-key resume each other's TLS sessions (tickets.go). Two edges that do not share keys take 1.10 × the
+// CPU per new connection (1.02 to 1.26, six paired rounds) of two that do, if all visitors return and a balancer takes turns.
 //
 // # Limits
 //

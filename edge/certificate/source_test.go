@@ -2,16 +2,15 @@ package certificate_test
 
 import (
 	"crypto/tls"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
-	"github.com/mholt/acmez/v3/acme"
 
 	"linkstream/edge/certificate"
 	"linkstream/schema/sqlite"
@@ -76,32 +75,66 @@ func TestUnknownNamesAreRefusedFirst(t *testing.T) {
 	}
 }
 
-// TestValidationsOfAHost counts what an authority may count against a host: two failed validations per attempt that it refuses.
-func TestValidationsOfAHost(t *testing.T) {
+// An order is for a host that is verified in the store, also if a message about a lost one was missed.
+func TestOrdersAreForVerifiedHosts(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		failure  error
-		attempts int // that are admitted
-		refusal  string
-	}{{acme.Problem{Detail: "no such host"}, 2, "5 failed validations per hour"}, {errors.New("connection refused"), 5, "5 certificates per hour"}} {
-		hour := func() time.Time { return time.Now().Truncate(time.Hour) }
-		for began := (time.Time{}); began != hour(); { // again if the hour has passed meanwhile
-			began = hour()
-			source, _ := openSource(t)
-			admitted := 0
-			for range c.attempts + 2 {
-				err := source.Attempt(t.Context(), "sho.example.com", c.failure)
-				if err == nil {
-					admitted++
-				} else if !strings.Contains(err.Error(), c.refusal) {
-					t.Errorf("after %q: %v", c.failure, err)
-				}
+	store := sqlitetest.New(t)
+	source, set := openSourceOn(t, store)
+	a := newAuthority(t)
+	err := source.Fetch(t.Context(), "lost.example.com", a)
+	if err == nil || !strings.Contains(err.Error(), "the domain is not verified") {
+		t.Errorf("error %v", err)
+	}
+	testkit.Equal(t, "orders", a.issued.Load(), 0)
+	testkit.Equal(t, "refused", set.GetOrCreateCounter(`linkstream_edge_acme_attempts_total{result="refused"}`).Get(), 1)
+	state, err := store.CertificateState(t.Context(), "lost.example.com")
+	testkit.Must(t, err)
+	testkit.Equal(t, "what its owner reads", state.Error, "The domain is not verified.")
+	testkit.Must(t, source.Fetch(t.Context(), "sho.example.com", a))
+	testkit.Equal(t, "orders", a.issued.Load(), 1)
+}
+
+// After an attempt that has failed, visitors do not make the edge try again for a while.
+func TestHostPausesAfterAFailure(t *testing.T) {
+	t.Parallel()
+	authority, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	defer authority.Close()
+	var asked atomic.Int64
+	go func() {
+		for {
+			conn, err := authority.Accept()
+			if err != nil {
+				return
 			}
-			if began == hour() {
-				testkit.Equal(t, "attempts after "+c.failure.Error(), admitted, c.attempts)
-			}
+			asked.Add(1)
+			conn.Close()
+		}
+	}()
+	source, _ := openSource(t, func(cfg *certificate.Config) {
+		cfg.ACME.Directory = "https://" + authority.Addr().String() + "/dir"
+		cfg.ACME.HandshakeTimeout = testkit.Patience
+	})
+	visit := func() {
+		near, far := net.Pipe()
+		defer near.Close()
+		go func() {
+			_ = tls.Server(far, source.TLSConfig()).Handshake()
+			far.Close()
+		}()
+		if tls.Client(near, &tls.Config{ServerName: "sho.example.com"}).Handshake() == nil {
+			t.Error("there is a certificate")
 		}
 	}
+	visit()
+	first := asked.Load()
+	if first == 0 {
+		t.Error("the authority is not asked")
+	}
+	for range 20 {
+		visit()
+	}
+	testkit.Equal(t, "times that the authority is asked", asked.Load(), first)
 }
 
 func TestSuitesWithoutAuthenticatedEncryptionAreRefused(t *testing.T) {

@@ -87,7 +87,6 @@ const (
 	metricExpiry    = `linkstream_edge_tls_certificate_expiry_timestamp_seconds{source="acme"}`
 	metricIssued    = `linkstream_edge_acme_attempts_total{result="issued"}`
 	metricFailed    = `linkstream_edge_acme_attempts_total{result="failed"}`
-	metricRefused   = `linkstream_edge_acme_attempts_total{result="refused"}`
 	metricTicketKey = `linkstream_edge_tls_ticket_key_timestamp_seconds`
 	metricUnknown   = `linkstream_edge_tls_unknown_names_total`
 )

@@ -165,27 +165,3 @@ func TestEdgeThatIsKilledWhileItGetsACertificate(t *testing.T) {
 	s.edges[0].serves(t, s.authority, defaultHost)
 	testkit.Equal(t, "issued", s.sum(t, metricIssued), 1)
 }
-
-func TestLimitsOfAttempts(t *testing.T) {
-	t.Parallel()
-	s := startACME(t, 24*time.Hour, "-edge.acme-max-per-hour=4")
-	s.plain.to(s.edges[0].plain)
-	s.tls.to(s.edges[0].secure)
-	s.edges[0].start(t)
-	s.edges[0].serves(t, s.authority, defaultHost)
-	for i := range 4 { // an account has half
-		s.verify(t, fmt.Sprintf("%d.example.org", i))
-	}
-	testkit.Succeeds(t, func() error {
-		return testkit.Mismatch("issued and refused", [2]int{s.edges[0].metric(t, metricIssued), s.edges[0].metric(t, metricRefused)}, [2]int{3, 2})
-	})
-	said := 0
-	for i := range 4 {
-		state, err := s.links.CertificateState(t.Context(), fmt.Sprintf("%d.example.org", i))
-		testkit.Must(t, err)
-		if strings.Contains(state.Error, "The limit of this") {
-			said++
-		}
-	}
-	testkit.Equal(t, "hosts that are told", said, 2)
-}
