@@ -101,7 +101,7 @@ func TestConnectionsOfGoroutinesAreBounded(t *testing.T) {
 		s.awaitMetric(t, metricOpen, 0)
 	})
 	t.Run("by others that need room", func(t *testing.T) {
-		s := start(t, 1, func(s *site) { s.cfg.MaxConnections = 4 })
+		s := start(t, 1, func(s *site) { s.cfg.MaxConnections, s.cfg.IdleTimeout = 4, time.Hour })
 		var conns []net.Conn
 		for i := range 4 { // of a goroutine and of the loop, by turns
 			conn := s.dial(t)
