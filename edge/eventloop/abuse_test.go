@@ -16,11 +16,11 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// short is the patience of servers in tests that wait until it ends. A client of a test has to be quicker, also where it waits for a CPU
-// between two steps.
+// short is the patience of servers in tests that wait until it ends. A client of a test has to be quicker, also
+// where it waits for a CPU between two steps.
 const short = 700 * time.Millisecond
 
-// Whatever clients do, others are answered meanwhile, and nothing of it is left when they are gone.
+// While clients misbehave, others are answered; when they are gone, no connection is left.
 func TestServerSurvives(t *testing.T) {
 	t.Parallel()
 	for _, abuse := range []struct {
@@ -243,7 +243,7 @@ func together(n int, f func(i int)) {
 	all.Wait()
 }
 
-// wantEnd fails unless the server says just an answer with this status, or nothing if it is empty, and ends the connection.
+// wantEnd fails unless the server sends one answer with this status, none if it is empty, and ends the connection.
 func wantEnd(t *testing.T, conn net.Conn, status string) {
 	t.Helper()
 	said, err := io.ReadAll(conn)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// accept accepts at most so many connections and answers their requests. The listener gives out a connection when its first bytes have
-// arrived (TCP_DEFER_ACCEPT), so most visitors are answered without being registered with the poller.
+// accept accepts at most most connections and answers their requests. The kernel queues a connection when its first
+// bytes have arrived (TCP_DEFER_ACCEPT), so most visitors are answered without being registered with the poller.
 func (l *loop) accept(most int) error {
 	for range most {
 		var from peer
@@ -43,7 +43,8 @@ func (l *loop) runShort(errno unix.Errno) {
 	l.server.complain("connections have to wait: the system is out of files or memory", "error", errno)
 }
 
-// admit makes room for a new connection if necessary, and serves it. The connection enters the table when it has to be kept.
+// admit makes room for a new connection if necessary, and serves it. The connection enters the table when it has to
+// be kept.
 func (l *loop) admit(fd int32, from peer) {
 	s := l.server
 	counted, ok := s.addresses.Enter(from.addr())
@@ -81,7 +82,8 @@ func (s *Server) leave(c *conn) {
 	}
 }
 
-// longestIdle returns the loop of the connection that has been idle for longest, and since when; nil and never if none is idle.
+// longestIdle returns the loop of the connection that has been idle for longest, and since when; nil and never if
+// none is idle.
 func (s *Server) longestIdle() (longest *loop, idle time.Duration) {
 	idle = never
 	if loops := s.looping.Load(); loops != nil {
@@ -94,11 +96,12 @@ func (s *Server) longestIdle() (longest *loop, idle time.Duration) {
 	return longest, idle
 }
 
-// noteOldest tells others since when a connection of the loop has been idle.
+// noteOldest publishes since when the longest idle connection of the loop has been idle.
 func (l *loop) noteOldest() { l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first)))) }
 
-// askToShed asks a loop, which may be nil, to close the connection that has been idle for longest, and reports whether it will.
-// Until the loop's next turn, that connection counts as a little younger, so that the next one may be another loop's.
+// askToShed asks a loop, which may be nil, to close the connection that has been idle for longest, and reports
+// whether it will. Until the loop's next turn, that connection counts as a little younger, so that the next one may
+// be another loop's.
 func (l *loop) askToShed(idle time.Duration) bool {
 	if l == nil {
 		return false
@@ -107,7 +110,8 @@ func (l *loop) askToShed(idle time.Duration) bool {
 	return l.post(message{kind: shedOne, idle: idle})
 }
 
-// shed closes the connection of the loop that has been idle for longest. If that is in use again, another one makes room.
+// shed closes the connection of the loop that has been idle for longest. If that is in use again, another one makes
+// room.
 func (l *loop) shed(idle time.Duration) {
 	from := &l.idle
 	if since(l.fresh.first) < since(l.idle.first) {

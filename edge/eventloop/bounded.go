@@ -16,8 +16,8 @@ import (
 // never is a time, since the server's start, that does not come.
 const never = time.Duration(math.MaxInt64)
 
-// boundedConn is a connection that a goroutine serves. It counts until it is closed, and makes room for others while it waits
-// for a request.
+// boundedConn is a connection that a goroutine serves. It counts until it is closed, and makes room for others
+// while it waits for a request.
 type boundedConn struct {
 	net.Conn
 	server *Server
@@ -40,8 +40,8 @@ type waiting struct {
 	conns chain.List // of *boundedConn
 }
 
-// admit makes b a counted connection that waits for its first request, or returns the answer that refuses it. perAddress is the
-// answer for a client with too many connections.
+// admit makes b a counted connection that waits for its first request, or returns the answer that refuses it.
+// perAddress is the answer for a client with too many connections.
 func (s *Server) admit(b *boundedConn, c net.Conn, perAddress string) (refusal string) {
 	b.Conn, b.socket, b.server = c, c, s
 	if proxied := s.proxied(c, perAddress); proxied != nil {
@@ -69,15 +69,15 @@ func (s *Server) admit(b *boundedConn, c net.Conn, perAddress string) (refusal s
 	return ""
 }
 
-// makeRoom closes the connection that has waited longest for a request, and reports whether there is one. A loop closes its
-// connection at its next turn: until then there is one too many.
+// makeRoom closes the connection that has waited longest for a request, and reports whether there is one. A loop
+// closes its connection at its next turn: until then there is one too many.
 func (s *Server) makeRoom() bool {
 	longest, idle := s.longestIdle()
 	return s.shedWaiting(idle) || longest.askToShed(idle) || s.shedWaiting(never)
 }
 
-// shedWaiting closes the connection of a goroutine that has waited longest for a request, if it has waited since before some
-// time.
+// shedWaiting closes the connection of a goroutine that has waited longest for a request, if it has waited since
+// before some time.
 func (s *Server) shedWaiting(before time.Duration) bool {
 	s.waiting.mu.Lock()
 	defer s.waiting.mu.Unlock()
@@ -102,8 +102,8 @@ func (s *Server) runShort() {
 	}
 }
 
-// wait puts the connection at the end of those that wait for a request. When the server stops, it closes a connection that has
-// had a request before.
+// wait puts the connection at the end of those that wait for a request. When the server stops, it closes a
+// connection that has had a request before.
 func (c *boundedConn) wait() {
 	s := c.server
 	s.waiting.mu.Lock()
@@ -132,7 +132,8 @@ func (s *Server) closeIdle() {
 	}
 }
 
-// work removes the connection from those that wait, once bytes of its client have arrived. received means that they just have.
+// work removes the connection from those that wait, once bytes of its client have arrived. received means that they
+// just have.
 func (c *boundedConn) work(received bool) {
 	c.server.waiting.mu.Lock()
 	defer c.server.waiting.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 func TestLastAnswerIsSentToClientsThatSendMore(t *testing.T) {
 	s := start(t, 1, nil)
 	conn := s.dial(t)
-	if _, err := io.WriteString(conn, strings.Replace(get("/hold"), "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)); err != nil {
+	if _, err := io.WriteString(conn, strings.Replace(get("/hold"), "\r\n\r\n", "\r\n"+end, 1)); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "the loop is held", func() bool { return s.waiting.Load() == 1 })

@@ -6,10 +6,10 @@ import "time"
 type conn struct {
 	fd         int32
 	index      int32  // in the table
-	generation uint32 // how often its place in the table was taken, which tells events of earlier connections apart
+	generation uint32 // how often its place in the table was taken: events of earlier connections have another one
 	state      connState
 	registered bool // with the poller
-	told       bool // the poller has reported an event while it was parked
+	reported   bool // the poller has reported an event while it was parked
 	counted    bool // by address
 	peer       peer
 

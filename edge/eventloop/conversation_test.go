@@ -27,7 +27,9 @@ var conversations = []conversation{
 	{"an answer that ends the connection", get("/goodbye") + get("/link"), "200"},
 	{"from the store", get("/store"), "200"},
 	{"HTTP/1.0", "GET /link HTTP/1.0\r\n\r\n", "302"},
-	{"HTTP/1.0 that stays", "GET /link HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /page HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "302 404"},
+	{"HTTP/1.0 that stays",
+		"GET /link HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" +
+			"GET /page HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "302 404"},
 	{"HTTP/1.0 with a page", "GET /page HTTP/1.0\r\nHost: a\r\n\r\n", "404"},
 	{"nothing", "", ""},
 	{"an empty line", "\r\n", ""},
@@ -39,7 +41,8 @@ var conversations = []conversation{
 	{"three requests, the second from the store", get("/link") + get("/store") + get("/link"), "302 200 302"},
 	{"a request that waits", get("/soon"), "302"},
 	{"HEAD that waits, closing", "HEAD /soon HTTP/1.1\r\nHost: a\r\n" + end, "302"},
-	{"requests that wait among others", get("/link") + get("/soon") + get("/soon") + get("/page") + get("/never") + get("/soon"), "302 302 302 404 200 302"},
+	{"requests that wait among others",
+		get("/link") + get("/soon") + get("/soon") + get("/page") + get("/never") + get("/soon"), "302 302 302 404 200 302"},
 	{"a request that waits and half of the next", get("/soon") + "GET /page HTTP/1.1\r\nHo", "302 400"},
 	{"a hundred requests at once, every third waits", strings.Repeat(get("/link")+get("/page")+get("/soon"), 33),
 		strings.Repeat(" 302 404 302", 33)},
@@ -54,30 +57,47 @@ var conversations = []conversation{
 
 	{"a body", "POST /store HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc" + get("/link"), "200 302"},
 	{"a body of a GET", "GET /store HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc" + get("/link"), "200 302"},
-	{"a body of a GET that looks like a request", fmt.Sprintf("GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s",
-		len(get("/store")), get("/store")) + get("/page"), "302 404"},
+	{"a body of a GET that looks like a request",
+		fmt.Sprintf("GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s",
+			len(get("/store")), get("/store")) + get("/page"), "302 404"},
 	{"an empty body", "GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n" + get("/page"), "302 404"},
-	{"a body in chunks", "POST /store HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + get("/link"), "200 302"},
-	{"a body of a GET in chunks", "GET /link HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + get("/page"), "302 404"},
+	{"a body in chunks",
+		"POST /store HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" +
+			"\r\n3\r\nabc\r\n0\r\n\r\n" + get("/link"), "200 302"},
+	{"a body of a GET in chunks",
+		"GET /link HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + get("/page"), "302 404"},
 	{"a body too large", "POST /store HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n", "413"},
 	{"half a body", "POST /store HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab", "400"},
-	{"Expect", "POST /store HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc" + get("/link"), "100 200 302"},
+	{"Expect",
+		"POST /store HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n" +
+			"Content-Length: 3\r\n\r\nabc" + get("/link"), "100 200 302"},
 	{"Expect of a GET", "GET /link HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n" + get("/page"), "100 302 404"},
 	{"Upgrade", "GET /link HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" + get("/page"), "302 404"},
 
-	{"two lengths", "GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 4\r\n\r\n" + get("/page"), "400"},
+	{"two lengths",
+		"GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 4\r\n\r\n" + get("/page"), "400"},
 	{"two lengths in one line", "GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: 0, 4\r\n\r\n" + get("/page"), "400"},
 	{"a length with a sign", "GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: +4\r\n\r\nabcd" + get("/page"), "400"},
 	{"a negative length", "GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n" + get("/page"), "400"},
-	{"a length that overflows", "GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551617\r\n\r\n" + get("/page"), "400"},
-	{"a length before white space", "GET /link HTTP/1.1\r\nHost: a\r\nContent-Length : 4\r\n\r\nabcd" + get("/page"), "400"},
-	{"chunks that are spelt otherwise", "GET /link HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n" + get("/page"), "400"},
-	{"chunks twice", "GET /link HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get("/page"), "400"},
-	{"a length and chunks", "GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get("/page"), "302"},
+	{"a length that overflows",
+		"GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551617\r\n\r\n" + get("/page"), "400"},
+	{"a length before white space",
+		"GET /link HTTP/1.1\r\nHost: a\r\nContent-Length : 4\r\n\r\nabcd" + get("/page"), "400"},
+	{"chunks that are spelt otherwise",
+		"GET /link HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n" + get("/page"), "400"},
+	{"chunks twice",
+		"GET /link HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get("/page"), "400"},
+	{"a length and chunks",
+		"GET /link HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n" +
+			"\r\n0\r\n\r\n" + get("/page"), "302"},
 	{"the coding identity", "GET /link HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n" + get("/page"), "501"},
-	{"chunks in HTTP/1.0", "GET /link HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get("/page"), "400"},
-	{"a chunk without a length", "GET /link HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n\r\n" + get("/page"), "400"},
-	{"a header continued in the next line", "GET /link HTTP/1.1\r\nHost: a\r\nX: b\r\n c\r\n\r\n" + get("/page"), "302 404"},
+	{"chunks in HTTP/1.0",
+		"GET /link HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get("/page"), "400"},
+	{"a chunk without a length",
+		"GET /link HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n\r\n" + get("/page"), "400"},
+	{"a header continued in the next line",
+		"GET /link HTTP/1.1\r\nHost: a\r\nX: b\r\n c\r\n\r\n" + get("/page"), "302 404"},
 	{"lines without CR", "GET /link HTTP/1.1\nHost: a\n\n" + get("/page"), "302 404"},
 	{"a CR in a header", "GET /link HTTP/1.1\r\nHost: a\r\nX: b\rContent-Length: 4\r\n\r\nabcd", "400"},
 	{"a zero byte in a header", "GET /link HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n" + get("/page"), "400"},
@@ -104,7 +124,7 @@ var conversations = []conversation{
 	{"a target too long", "GET /" + strings.Repeat("y", 9000) + " HTTP/1.1\r\nHost: a\r\n\r\n", "431"},
 }
 
-// header returns a request of so many bytes.
+// header returns a request of size bytes.
 func header(size int) string {
 	start, rest := "GET /link HTTP/1.1\r\nHost: a\r\nX: ", "\r\n\r\n"
 	return start + strings.Repeat("y", size-len(start)-len(rest)) + rest
@@ -121,7 +141,7 @@ func statuses(said string) string {
 	return strings.Join(found, " ")
 }
 
-// Goroutines on package net are the measure: what they say, byte by byte, the loops have to say, whichever way the bytes come.
+// The answers of loops equal the answers of goroutines on package net, byte by byte, however the request is cut.
 func TestLoopsSayWhatGoroutinesSay(t *testing.T) {
 	reference := start(t, 0, nil)
 	loops := []*site{start(t, 1, nil), start(t, 3, nil)}

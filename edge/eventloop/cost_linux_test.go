@@ -83,7 +83,8 @@ func TestIdleConnectionCostsLessThanAKilobyte(t *testing.T) {
 	}
 }
 
-// idleConns returns how many connections a test may open: 100,000, or what the limit of open files leaves for both ends.
+// idleConns returns how many connections a test may open: 100,000, or what the limit of open files leaves for both
+// ends.
 func idleConns(t testing.TB) int {
 	t.Helper()
 	var limit unix.Rlimit
@@ -104,8 +105,8 @@ func (s *site) sockaddr(t testing.TB) *unix.SockaddrInet4 {
 // connectRaw connects without package net.
 func connectRaw(t testing.TB, addr *unix.SockaddrInet4) (fd int) { return connectFrom(t, addr, 1) }
 
-// connectFrom is connectRaw from 127.1.0.host: one address has too few ports for many connections. Those of 127.0.0.1 are left to
-// tests of other packages, which could not listen any more.
+// connectFrom is connectRaw from 127.1.0.host: one address has too few ports for many connections. Those of
+// 127.0.0.1 are left to tests of other packages, which could not listen any more.
 func connectFrom(t testing.TB, addr *unix.SockaddrInet4, host byte) (fd int) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {

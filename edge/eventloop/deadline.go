@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// lazyConn is a connection whose deadlines are cheap to move, as a server does three times per request. If the new deadline is later, the
-// timer of the connection below stays, and is set again when it fires too early.
+// lazyConn is a connection whose deadlines are cheap to move, as a server does three times per request. If the new
+// deadline is later, the timer of the connection below stays, and is set again when it fires too early.
 type lazyConn struct {
 	net.Conn
 	read, write lazyDeadline

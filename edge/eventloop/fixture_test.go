@@ -92,8 +92,8 @@ func (a *app) TryServe(r *eventloop.Request) bool {
 	return false
 }
 
-// await answers a request after it has waited. /soon is told to go on before it is put aside, /await when the test does so, and
-// /never is left to Serve then.
+// await answers a request after it has waited. the waiter of /soon is done before the request is parked, the waiter
+// of /await when the test calls Done, and /never is left to Serve then.
 func (a *app) await(r *eventloop.Request) bool {
 	if r.Resumed == nil {
 		w := r.Waiter()
@@ -242,7 +242,7 @@ func (s *site) dial(t testing.TB) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// awaitMetric waits until a metric has a value: clients may hear of an event before it is counted.
+// awaitMetric waits until a metric has a value: a client may see an event before it is counted.
 func (s *site) awaitMetric(t testing.TB, name string, want int) {
 	t.Helper()
 	testkit.Succeeds(t, func() error { return testkit.Mismatch(name, s.metric(t, name), want) })
@@ -301,8 +301,8 @@ func readAnswer(conn net.Conn) (*fasthttp.Response, error) {
 	return resp, err
 }
 
-// talk sends pieces one after another, says that no more follows, and returns everything the server says until it closes the
-// connection, without the dates.
+// talk sends pieces one after another, says that no more follows, and returns everything the server says until it
+// closes the connection, without the dates.
 func (s *site) talk(t testing.TB, pieces ...string) string {
 	t.Helper()
 	conn := s.dial(t)
@@ -311,7 +311,7 @@ func (s *site) talk(t testing.TB, pieces ...string) string {
 			time.Sleep(pieceGap)
 		}
 		if _, err := io.WriteString(conn, piece); err != nil {
-			break // the server has heard enough
+			break // the server has closed the connection
 		}
 	}
 	_ = conn.CloseWrite()
@@ -327,8 +327,8 @@ func (s *site) talk(t testing.TB, pieces ...string) string {
 	return text
 }
 
-// withoutDates returns what a server said without the lines of its dates, and how many they are. Regular expressions would take most of
-// the CPU time of the tests that call it.
+// withoutDates returns what a server said without the lines of its dates, and how many they are. Regular
+// expressions would take most of the CPU time of the tests that call it.
 func withoutDates(said []byte) (text string, dates int) {
 	var rest []byte
 	for {

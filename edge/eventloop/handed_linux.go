@@ -61,7 +61,8 @@ func (s *Server) serveHanded(fd int32, h *handed, leave func()) {
 	}
 }
 
-// begin sends the answers of the loop, and waits for the next request if there is none. It returns false if the connection ends.
+// begin sends the answers of the loop, and waits for the next request if there is none. It returns false if the
+// connection ends.
 func (h *handed) begin(c *boundedConn) bool {
 	cfg := &c.server.cfg
 	if len(h.out) > 0 {

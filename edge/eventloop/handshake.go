@@ -16,12 +16,13 @@ import (
 	"linkstream/schema/service"
 )
 
-// A handshake costs the server a hundred times as much as a redirect, and its client next to nothing. So handshakes are bounded:
+// A handshake costs the server a hundred times as much as a redirect, and its client next to nothing. So handshakes
+// are bounded:
 //
 //   - At most Config.MaxHandshakes are under way. One more ends the handshake that began first.
 //   - At most Config.MaxHandshakesPerAddress of them belong to one network. One more is refused.
-//   - They compute on Config.HandshakeCPUs, and networks take turns. A flood leaves the other CPUs to redirects, and a visitor waits for
-//     one handshake of each network that floods.
+//   - They compute on Config.HandshakeCPUs, and networks take turns. A flood leaves the other CPUs to redirects, and a
+//     visitor waits for one handshake of each network that floods.
 //   - Config.ReadTimeout ends them.
 type handshakes struct {
 	turns    *fair.Turns[fair.Network]
@@ -39,8 +40,9 @@ func newHandshakes(cfg Config, set *metrics.Set) *handshakes {
 	service.Describe(set, refused, "TLS handshakes that were ended for the sake of others, by the limit: full or address.")
 	h := &handshakes{
 		turns: fair.NewTurns[fair.Network](fair.Limits{Places: cfg.handshakeCPUs()}), max: cfg.MaxHandshakes,
-		networks:    fair.NewCount(cfg.MaxHandshakesPerAddress, fair.Site, cfg.Exempt),
-		refusedFull: set.NewCounter(refused + `{reason="full"}`), refusedAddress: set.NewCounter(refused + `{reason="address"}`),
+		networks:       fair.NewCount(cfg.MaxHandshakesPerAddress, fair.Site, cfg.Exempt),
+		refusedFull:    set.NewCounter(refused + `{reason="full"}`),
+		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
 	service.NewGauge(set, "linkstream_edge_tls_handshakes_waiting", "TLS handshakes that wait for a CPU.",
 		func() float64 { return float64(h.turns.Waiting()) })
@@ -84,8 +86,8 @@ func (h *handshakes) end(c *secureConn, addr netip.Addr, counted bool) {
 	}
 }
 
-// shakingConn makes crypto/tls compute in turns during a handshake: it has a turn from the arrival of bytes until the next read. Only
-// the goroutine of the handshake reads meanwhile.
+// shakingConn makes crypto/tls compute in turns during a handshake: it has a turn from the arrival of bytes until
+// the next read. During the handshake only its goroutine reads.
 type shakingConn struct {
 	net.Conn
 	turns   *fair.Turns[fair.Network] // nil before and after the handshake

@@ -33,7 +33,7 @@ func (s *secureSite) dialSilent(t *testing.T, count int, header func(int) string
 
 func noHeader(int) string { return "" }
 
-// wantEnds waits until so many of the connections have ended, and no more.
+// wantEnds waits until want of the connections have ended, and fails if more end.
 func wantEnds(t *testing.T, conns []net.Conn, want int) {
 	t.Helper()
 	ends := make(chan bool, len(conns))

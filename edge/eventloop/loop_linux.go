@@ -62,7 +62,7 @@ type loop struct {
 	sleeping atomic.Bool  // a message needs a wake-up
 	posted   atomic.Bool  // there is a message
 	aborted  atomic.Bool  // parked connections are not waited for any longer
-	oldest   atomic.Int64 // start of the longest idle time among its connections, as of the last turn; never without idle ones
+	oldest   atomic.Int64 // since when the longest idle of its connections is idle, as of the last turn; or never
 
 	mu    sync.Mutex
 	inbox []message
@@ -70,7 +70,7 @@ type loop struct {
 	spare []message
 }
 
-// message is what others tell a loop.
+// message is a message of other goroutines to a loop.
 type message struct {
 	kind   messageKind
 	idle   time.Duration // shedOne: since when, at most
@@ -170,7 +170,7 @@ func (l *loop) turn() error {
 			_, _ = unix.Read(l.wakeup, count[:])
 		default:
 			if c := l.table.at(event.Fd, uint32(event.Pad)); c != nil {
-				l.hear(c, event.Events)
+				l.handle(c, event.Events)
 			}
 		}
 		if err != nil {
@@ -184,7 +184,8 @@ func (l *loop) turn() error {
 	return l.keepTime()
 }
 
-// drain takes the connections that wait for accept, answers what has come, and closes every connection that is not parked.
+// drain takes the connections that wait for accept, answers what has come, and closes every connection that is not
+// parked.
 func (l *loop) drain() error {
 	defer close(l.drained)
 	l.draining = true
@@ -199,11 +200,11 @@ func (l *loop) drain() error {
 	return err
 }
 
-// hear deals with an event of a connection.
-func (l *loop) hear(c *conn, events uint32) {
+// handle handles an event of a connection.
+func (l *loop) handle(c *conn, events uint32) {
 	switch c.state {
 	case parked:
-		c.told = true
+		c.reported = true
 	case fresh:
 		l.fresh.remove(c)
 		l.serve(c, events)

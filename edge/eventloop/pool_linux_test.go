@@ -1,7 +1,7 @@
 //go:build !race
 
-// Under the race detector a sync.Pool drops elements at random: it allocates again, and ristretto loses the requests that
-// it collects in one.
+// Under the race detector a sync.Pool drops elements at random: it allocates again, and ristretto loses the
+// requests that it collects in one.
 
 package eventloop_test
 

@@ -8,13 +8,13 @@ import (
 	"github.com/pires/go-proxyproto"
 )
 
-// proxiedConn is a connection of a trusted proxy, which says first who its client is (PROXY protocol, version 1 or 2). The goroutine
-// that serves the connection reads that, so that a slow proxy does not keep others from being accepted. The client counts by address
-// from then on.
+// proxiedConn is a connection of a trusted proxy, which begins with the address of its client (PROXY protocol,
+// version 1 or 2). The goroutine that serves the connection reads the address, so that a slow proxy does not keep
+// others from being accepted. The client counts by address from then on.
 type proxiedConn struct {
 	*proxyproto.Conn
 	server  *Server
-	refusal string // what a client is told that has too many connections; "": nothing
+	refusal string // the answer for a client with too many connections; "": none
 	once    sync.Once
 	err     error // of once
 
@@ -33,7 +33,8 @@ func (s *Server) proxied(c net.Conn, refusal string) *proxiedConn {
 		return nil
 	}
 	return &proxiedConn{server: s, refusal: refusal,
-		Conn: proxyproto.NewConn(c, proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(s.cfg.ReadTimeout))}
+		Conn: proxyproto.NewConn(c, proxyproto.WithPolicy(proxyproto.REQUIRE),
+			proxyproto.SetReadHeaderTimeout(s.cfg.ReadTimeout))}
 }
 
 // Read reads what the client has sent.
@@ -45,7 +46,7 @@ func (c *proxiedConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// enter learns who the client is, and counts its connection.
+// enter reads the address of the client, and counts its connection.
 func (c *proxiedConn) enter() error {
 	if c.ProxyHeader() == nil {
 		return nil // Read says why

@@ -8,7 +8,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Without loops, the connection that has waited longest makes room as well. A connection that sends nothing waits from the start.
+// Without loops, the connection that has waited longest makes room as well. A connection that sends nothing waits
+// from the start.
 func TestLongestIdleMakesRoomWithoutLoops(t *testing.T) {
 	for name, proxied := range map[string]bool{"of goroutines": false, "behind the PROXY protocol": true} {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 // freshGrace is how long clients that connected before a stop may take to send their request.
 const freshGrace = time.Second
 
-// secure is the part of a Server that serves HTTPS, on goroutines, since a handshake takes a hundred times as long as a redirect.
+// secure is the part of a Server that serves HTTPS, on goroutines, since a handshake takes a hundred times as long
+// as a redirect.
 type secure struct {
 	fast       *fasthttp.Server
 	handshakes *handshakes
@@ -36,8 +37,8 @@ func (s *Server) initSecure(set *metrics.Set) {
 	s.secure.failed = set.NewCounter(name + `{result="failed"}`)
 }
 
-// ServeTLS is Serve for HTTPS. It shares the handler and all bounds with Serve, which may run at the same time. It does not change
-// config.
+// ServeTLS is Serve for HTTPS. It shares the handler and all bounds with Serve, which may run at the same time. It
+// does not change config.
 func (s *Server) ServeTLS(ctx context.Context, ln net.Listener, config *tls.Config, grace time.Duration) error {
 	defer context.AfterFunc(ctx, func() { s.stopping.Store(true) })()
 	defer context.AfterFunc(ctx, func() {
@@ -94,7 +95,7 @@ type secureConn struct {
 	underWay *chain.Element // in handshakes.underWay, or nil
 }
 
-// ConnectionState tells fasthttp that the connection is secure.
+// ConnectionState makes fasthttp treat the connection as secure.
 func (c *secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
 // Handshake is called by fasthttp before the first request. A second call has the result of the first one.

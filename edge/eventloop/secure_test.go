@@ -17,7 +17,7 @@ import (
 // secureSite is a site that is also served by HTTPS.
 type secureSite struct {
 	*site
-	plainAddr string // addr is that of HTTPS
+	plainAddr string // addr is the address of HTTPS
 	client    *tls.Config
 }
 
@@ -149,7 +149,8 @@ func TestHTTPSTimeouts(t *testing.T) {
 	t.Run("between requests", func(t *testing.T) { answered(t, get("/link"), 302) })
 }
 
-// inTime repeats a try that fails after the server's patience: then the client may have been late, where it waits for a CPU.
+// inTime repeats a try that fails after the server's patience: then the client may have been late, where it waits
+// for a CPU.
 func inTime(t *testing.T, try func() error) {
 	t.Helper()
 	const tries = 10
@@ -251,7 +252,8 @@ func TestHTTPSStops(t *testing.T) {
 	}
 }
 
-// A browser opens connections that it may never use, and waits longer on others than the server waits for it to take an answer.
+// A browser opens connections that it may never use, and waits longer on others than the server waits for it to
+// take an answer.
 func TestHTTPSRefusalAfterIdling(t *testing.T) {
 	const timeout = 50 * time.Millisecond
 	s := startSecure(t, 1, func(s *site) { s.cfg.WriteTimeout, s.cfg.ReadTimeout = timeout, 8*timeout })

@@ -17,7 +17,7 @@ const (
 	maxKeptOut = 64 << 10
 )
 
-// serve reads once from a connection that is in no list, and answers the requests. events are those of the connection.
+// serve reads once from a connection that is in no list, and answers the requests. events are its events.
 func (l *loop) serve(c *conn, events uint32) {
 	n, errno := receive(c.fd, l.in)
 	switch {
@@ -32,7 +32,7 @@ func (l *loop) serve(c *conn, events uint32) {
 		l.close(c)
 		return
 	}
-	// If the buffer is full, or the client has closed its side, no event will tell of the rest.
+	// If the buffer is full, or the client has closed its side, no event reports the rest.
 	l.respond(c, l.in[:n], n == len(l.in) || events&unix.EPOLLRDHUP != 0)
 }
 
@@ -68,8 +68,9 @@ func (l *loop) respond(c *conn, in []byte, again bool) {
 	}
 }
 
-// answer appends the answers to the requests at the front of in to request.out. It stops at the first one that a goroutine
-// has to answer, or that has to wait, and returns in from there. closing says that the last answer ends the connection.
+// answer appends the answers to the requests at the front of in to request.out. It stops at the first one that a
+// goroutine has to answer, or that has to wait, and returns in from there. closing says that the last answer ends
+// the connection.
 func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 	l.peer.set(&c.peer)
 	r := &l.request
@@ -104,8 +105,8 @@ func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 	return in[len(in)-left:], false
 }
 
-// plain reports whether a request is one that a loop may answer: a GET or HEAD of a path, without a body, that expects and
-// upgrades nothing. All others are for fasthttp's server.
+// plain reports whether a request is one that a loop may answer: a GET or HEAD of a path, without a body, that
+// expects and upgrades nothing. All others are for fasthttp's server.
 func plain(r *fasthttp.Request) bool {
 	h := &r.Header
 	return (h.IsGet() || h.IsHead()) && h.ContentLength() == -2 && // neither Content-Length nor chunks
@@ -113,8 +114,8 @@ func plain(r *fasthttp.Request) bool {
 		len(h.PeekCanonical(headerExpect)) == 0 && len(h.PeekCanonical(headerUpgrade)) == 0 && framed(h)
 }
 
-// framed reports whether every server sees the end of the request at the same place, and lets ConnectionClose say whether the client
-// wants the connection to end: see service.CheckFraming.
+// framed reports whether every server sees the end of the request at the same place, and lets ConnectionClose say
+// whether the client wants the connection to end: see service.CheckFraming.
 func framed(h *fasthttp.RequestHeader) bool {
 	closing, err := service.CheckFraming(h)
 	if closing {
@@ -137,12 +138,12 @@ func (l *loop) clean() {
 	}
 }
 
-// finish completes the answer to a request, and reports whether it is the last one of its connection. asked means that the client wants
-// it to be.
+// finish completes the answer to a request, and reports whether it is the last one of its connection. asked means
+// that the client wants it to be.
 func (l *loop) finish(asked bool) (closing bool) {
 	r := &l.request
 	closing = asked || r.Response.Header.ConnectionClose() || l.server.stopping.Load()
-	alive := !closing && !r.Request.Header.IsHTTP11() // clients of HTTP/1.0 are told that the connection stays
+	alive := !closing && !r.Request.Header.IsHTTP11() // clients of HTTP/1.0 expect the header
 	if r.sent {
 		switch {
 		case closing:
@@ -177,18 +178,18 @@ func (a *answers) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep waits for the next bytes of a connection: the first ones, or those of the next request. again means that the poller may already
-// have told of bytes that have not been read.
+// keep waits for the next bytes of a connection: the first ones, or the next request. again means that the poller may
+// already have reported bytes that have not been read.
 func (l *loop) keep(c *conn, state connState, again bool) {
 	if l.draining {
 		l.close(c)
 		return
 	}
 	if c == &l.guest {
-		c = l.settle(c)
+		c = l.enter(c)
 	}
 	switch {
-	case !c.registered && !l.register(c, unix.EPOLL_CTL_ADD): // which tells of what has come before
+	case !c.registered && !l.register(c, unix.EPOLL_CTL_ADD): // which reports earlier bytes, too
 		return
 	case c.registered && again && !l.register(c, unix.EPOLL_CTL_MOD): // and so does this
 		return
@@ -201,14 +202,14 @@ func (l *loop) keep(c *conn, state connState, again bool) {
 	}
 }
 
-// settle gives a connection that was just accepted a place in the table.
-func (l *loop) settle(guest *conn) *conn {
+// enter gives a connection that was just accepted a place in the table.
+func (l *loop) enter(guest *conn) *conn {
 	c := l.table.take()
 	c.fd, c.peer, c.counted = guest.fd, guest.peer, guest.counted
 	return c
 }
 
-// register has the poller tell of a connection; events that occurred before are told, too. It closes the connection and
+// register registers a connection with the poller, which reports earlier events, too. It closes the connection and
 // returns false if the poller refuses.
 func (l *loop) register(c *conn, operation int) bool {
 	if err := l.poller.control(operation, c.fd, edges, c.index, c.generation); err != nil {
@@ -230,7 +231,7 @@ func (l *loop) close(c *conn) {
 	}
 }
 
-// peerConn is what a handler may know of its connection.
+// peerConn is the connection that a handler sees: its addresses.
 type peerConn struct {
 	net.Conn
 	local  net.Addr

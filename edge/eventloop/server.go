@@ -18,17 +18,19 @@ import (
 )
 
 const (
-	// maxBodyBytes bounds the body of a request: the form with a link's password, up to 128 characters that take 12 bytes each.
+	// maxBodyBytes bounds the body of a request: the form with a link's password, up to 128 characters that take 12
+	// bytes each.
 	maxBodyBytes = 1600
 	// logEvery is the pause between two log lines of the same message about connections.
 	logEvery = 10 * time.Second
 	// shedPerShortage is how many idle connections are closed when descriptors run out.
 	shedPerShortage = 8
-	// maxKept is how many requests after the first one a goroutine waits for on a connection of a loop. Then an answer ends the
-	// connection, and the client's next one is a loop's.
+	// maxKept is how many requests after the first one a goroutine waits for on a connection of a loop. Then an answer
+	// ends the connection, and the client's next one is a loop's.
 	maxKept = 32
-	// maxHanded is how many connections of loops goroutines keep for further requests. Beyond it each answer of a goroutine ends
-	// its connection, so that clients with unusual requests do not occupy a goroutine each while they are idle.
+	// maxHanded is how many connections of loops goroutines keep for further requests. Beyond it each answer of a
+	// goroutine ends its connection, so that clients with unusual requests do not occupy a goroutine each while they
+	// are idle.
 	maxHanded = 1 << 10
 	// endGrace is how long loops may take to end after the grace for requests under way.
 	endGrace = time.Second
@@ -76,7 +78,8 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 	}
 	s.fast = s.newFast(s.serveHTTP)
 	s.initSecure(set)
-	service.NewGauge(set, "linkstream_edge_connections", "Open connections of clients.", func() float64 { return float64(s.open.Load()) })
+	service.NewGauge(set, "linkstream_edge_connections", "Open connections of clients.",
+		func() float64 { return float64(s.open.Load()) })
 	return s
 }
 
@@ -92,7 +95,8 @@ func (s *Server) newFast(handler fasthttp.RequestHandler) *fasthttp.Server {
 		IdleTimeout:        s.cfg.IdleTimeout,
 		ReadBufferSize:     s.cfg.MaxHeaderBytes,
 		MaxRequestBodySize: maxBodyBytes,
-		Concurrency:        math.MaxInt32, // the listeners bound connections; this bound would write to clients on the accepting goroutine
+		// The listeners bound connections: fasthttp would write to refused clients on the goroutine that accepts.
+		Concurrency: math.MaxInt32,
 
 		SecureErrorLogMessage:        true, // no headers in logs
 		NoDefaultServerHeader:        true,
@@ -120,15 +124,16 @@ func (s *Server) serveHTTP(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// ErrStuck means that a loop did not end, because its handler does not return. The handler may still use everything that it was given.
+// ErrStuck means that a loop did not end, because its handler does not return. The handler may still use everything
+// that it was given.
 var ErrStuck = errors.New("event loops are stuck")
 
-// Serve serves the connections of ln until ctx is done. Then it answers received requests, gives requests under way up to grace to
-// finish, and closes ln. It returns nil after such a stop, also if grace runs out, and ErrStuck if a loop does not end endGrace later.
-// Serve is called once.
+// Serve serves the connections of ln until ctx is done. Then it answers received requests, gives requests under way
+// up to grace to finish, and closes ln. It returns nil after such a stop, also if grace runs out, and ErrStuck if a
+// loop does not end endGrace later. Serve is called once.
 //
-// Loops accept from a kernel's listener by a descriptor of their own, and ln is closed at once. Goroutines serve any other listener, and
-// all connections with Config.ProxyProtocol.
+// Loops accept from a kernel's listener by a descriptor of their own, and ln is closed at once. Goroutines serve
+// any other listener, and all connections with Config.ProxyProtocol.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
 	if s.cfg.Loops != 0 && !s.cfg.ProxyProtocol {
 		if served, err := s.serveLoops(ctx, ln, grace); served {
@@ -153,8 +158,10 @@ func (s *Server) complain(message string, args ...any) {
 }
 
 const (
-	tooManyPerAddress = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
-	tooMany           = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+	tooManyPerAddress = "HTTP/1.1 429 Too Many Requests" + retrySoon
+	tooMany           = "HTTP/1.1 503 Service Unavailable" + retrySoon
+
+	retrySoon = "\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
 )
 
 func (s *Server) refuseFull() {

@@ -23,7 +23,8 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	if err := s.openLoops(listener, ln.Addr()); err != nil {
 		return true, errors.Join(fmt.Errorf("serve on %s: %w", ln.Addr(), err), unix.Close(listener))
 	}
-	// While ln is open, Go's poller wakes a thread for each connection in vain. The loops' descriptor keeps the socket listening.
+	// While ln is open, Go's poller wakes a thread for each connection in vain. The loops' descriptor keeps the socket
+	// listening.
 	closed := ln.Close()
 	s.looping.Store(&s.loops)
 	ended := make(chan error, len(s.loops))

@@ -116,7 +116,7 @@ func TestStop(t *testing.T) {
 			stopped := make(chan struct{})
 			go func() { s.stop(); close(stopped) }()
 			if loops == 1 {
-				time.Sleep(short) // the loop is told to stop before it is let go
+				time.Sleep(short) // the loop has the message to stop before it goes on
 			}
 			close(s.gate)
 			for i, conn := range append(idle, hold) {
@@ -129,7 +129,8 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// inherit returns a listener on a socket that stays open when the listener is closed, as one that a service manager passes.
+// inherit returns a listener on a socket that stays open when the listener is closed, as one that a service manager
+// passes.
 func inherit(t *testing.T, socket *os.File) net.Listener {
 	t.Helper()
 	ln, err := net.FileListener(socket)
@@ -195,7 +196,8 @@ func TestRestartLosesNoConnection(t *testing.T) {
 
 func TestStandbyHandsOver(t *testing.T) {
 	eachWay(t, func(t *testing.T, loops int) {
-		port, err := service.Sockets(nil).ListenStandby("", "127.0.0.1:0", "text/plain", "soon\n", slog.New(slog.DiscardHandler))
+		port, err := service.Sockets(nil).ListenStandby("", "127.0.0.1:0", "text/plain", "soon\n",
+			slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The system calls of this file, except those of a poller that waits, return at once, because their descriptors do not block. They are
-// made without Go's scheduler, which prepares for long calls and may give the loop's P to another thread.
+// The system calls of this file, except those of a poller that waits, return at once, because their descriptors do
+// not block. They are made without Go's scheduler, which prepares for long calls and may give the loop's P to
+// another thread.
 
 // receive reads without waiting. 0 bytes and no error mean that the client has closed its side.
 func receive(fd int32, p []byte) (int, unix.Errno) {
@@ -26,7 +27,8 @@ func receive(fd int32, p []byte) (int, unix.Errno) {
 	}
 }
 
-// send writes as much as the kernel's buffer takes. more means that endSending follows: the last bytes then share a packet with the FIN.
+// send writes as much as the kernel's buffer takes. more means that endSending follows: the last bytes then share a
+// packet with the FIN.
 func send(fd int32, p []byte, more bool) (int, unix.Errno) {
 	flags := uintptr(unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL)
 	if more {
@@ -63,7 +65,7 @@ func accept(listener int, p *peer) (fd int32, errno unix.Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	port := (*[2]byte)(unsafe.Pointer(&sa.Port)) // in network order, whatever the machine's
+	port := (*[2]byte)(unsafe.Pointer(&sa.Port)) // in network order
 	p.port = uint16(port[0])<<8 | uint16(port[1])
 	p.ip = sa.Addr
 	if sa.Family == unix.AF_INET {
@@ -73,7 +75,8 @@ func accept(listener int, p *peer) (fd int32, errno unix.Errno) {
 	return int32(n), 0
 }
 
-// endSending sends the bytes that send has held back, and the FIN. Without it, close would drop both if bytes of the client are unread.
+// endSending sends the bytes that send has held back, and the FIN. Without it, close would drop both if bytes of
+// the client are unread.
 func endSending(fd int32) {
 	_, _, _ = unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(fd), unix.SHUT_WR, 0)
 }
@@ -85,8 +88,8 @@ type poller struct {
 	fd     int
 	events [256]unix.EpollEvent
 
-	// gate is another epoll instance, which Go's poller watches. The first is behind it during a wait that blocks no thread, and only
-	// then: otherwise each event would wake up a thread.
+	// gate is another epoll instance, which Go's poller watches. The first is behind it during a wait that blocks no
+	// thread, and only then: otherwise each event would wake up a thread.
 	gate     *os.File
 	gateFD   int
 	gateConn syscall.RawConn
@@ -169,8 +172,8 @@ func (p *poller) waitBlocking(timeout uint) (int, error) {
 
 // waitRaw waits in a raw system call: see loop.wait.
 func (p *poller) waitRaw(timeout int) (int, error) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)),
-		uintptr(timeout), 0, 0)
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])),
+		uintptr(len(p.events)), uintptr(timeout), 0, 0)
 	switch errno {
 	case 0:
 		return int(n), nil

@@ -13,13 +13,15 @@ const (
 
 // wait waits for the next events and returns how many there are, perhaps none.
 //
-// While events follow one another fast, the loop is hot, and waits in a raw system call that Go's scheduler does not know of: otherwise
-// the scheduler gives the loop's P to another thread, and the loop needs another P afterwards, which costs a fifth of a redirect. Other
-// goroutines run on the reserved Ps (ReserveCPUs). To stop the world, the scheduler sends the thread a signal, which ends a raw wait.
+// While events follow one another fast, the loop is hot, and waits in a raw system call that Go's scheduler does
+// not see: otherwise the scheduler gives the loop's P to another thread, and the loop needs another P afterwards,
+// which costs a fifth of a redirect. Other goroutines run on the reserved Ps (ReserveCPUs). To stop the world, the
+// scheduler sends the thread a signal, which ends a raw wait.
 //
-// A loop that was hot a moment ago is warm, and waits for up to a millisecond in a system call that blocks its thread. After that it waits
-// like any other goroutine. That is slower to wake up, but lets the runtime's monitor sleep, too: for each blocked thread the monitor wakes
-// up some sixty times until it takes its P away, which costs more than many redirects.
+// A loop that was hot a moment ago is warm, and waits for up to a millisecond in a system call that blocks its
+// thread. After that it waits like any other goroutine. That is slower to wake up, but lets the runtime's monitor
+// sleep, too: for each blocked thread the monitor wakes up some sixty times until it takes its P away, which costs
+// more than many redirects.
 func (l *loop) wait() (int, error) {
 	timeout := l.untilNext()
 	l.sleeping.Store(true)

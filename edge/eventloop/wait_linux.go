@@ -19,27 +19,27 @@ func (l *loop) newWaiter() *Waiter {
 	return &Waiter{wake: l.wakeWaiter}
 }
 
-// wakeWaiter is called by whatever a request has waited for.
+// wakeWaiter is Waiter.Done.
 func (l *loop) wakeWaiter(w *Waiter) { l.post(message{kind: mayGoOn, waiter: w}) }
 
-// park puts a connection that is in no list aside until the waiter's Done. rest begins with the request that waits; told says that
-// the poller has told of more.
-func (l *loop) park(c *conn, w *Waiter, rest []byte, told bool) {
+// park puts a connection that is in no list aside until the waiter's Done. rest begins with the request that waits;
+// reported means that the poller has reported more bytes.
+func (l *loop) park(c *conn, w *Waiter, rest []byte, reported bool) {
 	if c == &l.guest {
-		c = l.settle(c)
+		c = l.enter(c)
 	}
 	w.conn, w.in = c, append(w.in[:0], rest...)
-	c.state, c.told, c.waiter = parked, told, w
+	c.state, c.reported, c.waiter = parked, reported, w
 	l.parked++
 }
 
-// resume answers the request of a waiter, unless its connection has left the loop meanwhile.
+// resume answers the request of a waiter, unless its connection has left the loop since.
 func (l *loop) resume(w *Waiter) {
 	if c := w.conn; c != nil && c.waiter == w {
 		c.waiter = nil
 		l.parked--
 		l.request.Resumed = w
-		l.respond(c, w.in, c.told)
+		l.respond(c, w.in, c.reported)
 		l.request.Resumed = nil
 	}
 	w.Value, w.conn = nil, nil

@@ -90,7 +90,8 @@ func TestRequestWaitsOnItsLoop(t *testing.T) {
 		_, err := io.WriteString(conn, strings.Repeat(get("/large"), large/2))
 		testkit.Must(t, err)
 		time.Sleep(pieceGap)
-		_, err = io.WriteString(conn, strings.Repeat(get("/large"), large/2)+get("/soon")+"GET /page HTTP/1.1\r\nHost: a\r\n"+end)
+		last := "GET /page HTTP/1.1\r\nHost: a\r\n" + end
+		_, err = io.WriteString(conn, strings.Repeat(get("/large"), large/2)+get("/soon")+last)
 		testkit.Must(t, err)
 		testkit.Eventually(t, "the kernel has no room for an answer", func() bool { return s.metric(t, metricHanded) > 0 })
 		wantEnd(t, conn, strings.Repeat("200 ", large)+"302 404")
@@ -129,7 +130,7 @@ func TestWaitingConnectionEnds(t *testing.T) {
 		waiter := s.sendAwait(t, conn, "")
 		s.stop()
 		wantEnd(t, conn, "")
-		waiter.Done() // nobody hears it
+		waiter.Done() // has no effect
 		testkit.Equal(t, "connections", s.metric(t, metricOpen), 0)
 	})
 }
