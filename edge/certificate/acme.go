@@ -40,16 +40,18 @@ type Store interface {
 	schema.CertificateStore
 }
 
-// acmeSource gets certificates from an authority by ACME (RFC 8555), on demand and for Hosts only. All edges share the certificates
-// and the authority's challenges through the link store, so that any edge can answer the authority. certmagic orders, at most 10
-// certificates in 10 seconds, renews and staples; acmeSource bounds what visitors can cause.
+// acmeSource gets certificates from an authority by ACME (RFC 8555), on demand and for Hosts only. All edges share
+// the certificates and the authority's challenges through the link store, so that any edge can answer the
+// authority. certmagic orders, at most 10 certificates in 10 seconds, renews and staples; acmeSource bounds what
+// visitors can cause.
 //
 // A handshake takes these steps:
 //
 //  1. If the name is not one of Hosts, which are in memory, the handshake ends.
 //  2. If the certificate is in memory, it is used: the usual case.
-//  3. Otherwise a flight, one per host at a time, reads the certificate from the store or gets one from the authority. The
-//     handshake waits for the flight for up to issueWait. A failed flight is not repeated before the host's pause is over.
+//  3. Otherwise a flight, one per host at a time, reads the certificate from the store or gets one from the authority.
+//     The handshake waits for the flight for up to issueWait. A failed flight is not repeated before the host's pause
+//     is over.
 type acmeSource struct {
 	cfg    ACMEConfig
 	hosts  *Hosts
@@ -73,14 +75,17 @@ type acmeSource struct {
 	issued, failed, refused, unknown *metrics.Counter
 }
 
-// flight is the reading of a certificate, or an attempt to get one. If it has failed, it stays with its host for a pause.
+// flight is the reading of a certificate, or an attempt to get one. If it has failed, it stays with its host for a
+// pause.
 type flight struct {
 	done chan struct{}
 	err  error // set before done is closed
 }
 
 // openACME returns a source whose caller must call run.
-func openACME(cfg ACMEConfig, hosts *Hosts, store Store, ports Ports, set *metrics.Set, log *slog.Logger) (*acmeSource, error) {
+func openACME(
+	cfg ACMEConfig, hosts *Hosts, store Store, ports Ports, set *metrics.Set, log *slog.Logger,
+) (*acmeSource, error) {
 	files, err := newStorage(store, cfg.Key, log)
 	if err != nil {
 		return nil, err
@@ -122,7 +127,8 @@ func (a *acmeSource) registerMetrics(set *metrics.Set) {
 		"Attempts of this edge to get or to renew a certificate, by result; refused: the domain is not verified.")
 	a.issued, a.failed = set.NewCounter(issued+`{result="issued"}`), set.NewCounter(issued+`{result="failed"}`)
 	a.refused = set.NewCounter(issued + `{result="refused"}`)
-	a.unknown = service.NewCounter(set, "linkstream_edge_tls_unknown_names_total", "TLS handshakes for names that are not served.")
+	a.unknown = service.NewCounter(set, "linkstream_edge_tls_unknown_names_total",
+		"TLS handshakes for names that are not served.")
 }
 
 func readRoots(path string) (*x509.CertPool, error) {
@@ -149,7 +155,8 @@ func port(addr net.Addr) int {
 	return n
 }
 
-// run gets the default domain's certificate, and deletes old files every cleanInterval, until ctx is done. Then it ends all flights.
+// run gets the default domain's certificate, and deletes old files every cleanInterval, until ctx is done. Then it
+// ends all flights.
 func (a *acmeSource) run(ctx context.Context) {
 	if qualifies(a.hosts.defaultHost) {
 		a.begin(a.hosts.defaultHost)
@@ -185,7 +192,8 @@ func qualifies(host string) bool {
 	return certmagic.SubjectQualifiesForPublicCert(host) && !schema.HostIsAddr(host)
 }
 
-// serves returns the name that a client asks for, and whether it is served. A client without a name asks for the default domain.
+// serves returns the name that a client asks for, and whether it is served. A client without a name asks for the
+// default domain.
 func (a *acmeSource) serves(hello *tls.ClientHelloInfo) (name string, ok bool) {
 	if hello.ServerName == "" {
 		return a.hosts.defaultHost, qualifies(a.hosts.defaultHost)

@@ -8,12 +8,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// maxChallengeLookups bounds the look-ups of challenges in the store, per second. An authority asks a handful of times for each
-// certificate.
+// maxChallengeLookups bounds the look-ups of challenges in the store, per second. An authority asks a handful of
+// times for each certificate.
 const maxChallengeLookups = 100
 
-// AnswerChallenge answers a request that validates a host for an authority (RFC 8555, section 8.3), whichever edge has asked for its
-// certificate. It reports whether the request was one; other requests for such paths are not answered.
+// AnswerChallenge answers a request that validates a host for an authority (RFC 8555, section 8.3), whichever edge
+// has asked for its certificate. It reports whether the request was one; other requests for such paths are not
+// answered.
 func (s *Source) AnswerChallenge(ctx *fasthttp.RequestCtx) bool {
 	a := s.acme
 	if a == nil {

@@ -47,17 +47,21 @@ func DefaultConfig() Config {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Cert, "edge.tls-cert", c.Cert,
-		"PEM `files`, separated by commas, each with a certificate and its chain, for -edge.tls-listen; reloaded when they change")
+		"PEM `files`, separated by commas, each with a certificate and its chain, "+
+			"for -edge.tls-listen; reloaded when they change")
 	fs.StringVar(&c.Key, "edge.tls-key", c.Key, "PEM `files` with the keys of -edge.tls-cert, in the same order")
 	a := &c.ACME
 	fs.StringVar(&a.Email, "edge.acme-email", a.Email,
-		"`address` for messages of the certificate authority; it makes the edge get certificates for the default domain and verified custom domains by ACME, under the authority's terms")
+		"`address` for messages of the certificate authority; it makes the edge get certificates "+
+			"for the default domain and verified custom domains by ACME, under the authority's terms")
 	fs.StringVar(&a.Directory, "edge.acme-directory", a.Directory, "`URL` of the authority's ACME directory")
 	fs.StringVar(&a.Roots, "edge.acme-roots", a.Roots,
 		"PEM `file` of the authorities to trust for -edge.acme-directory; the system's if empty")
 	schema.SecretVar(fs, &a.Key, "edge.acme-key",
-		"`secret` of 32 characters at least, the same on all edges, that encrypts certificates and keys in the link store; with -edge.tls-cert, too, it makes all edges resume each other's TLS sessions")
-	fs.StringVar(&a.EABID, "edge.acme-eab-id", a.EABID, "`identifier` of an external account, for authorities that require one")
+		"`secret` of 32 characters at least, the same on all edges, that encrypts certificates and keys in the link store; "+
+			"with -edge.tls-cert, too, it makes all edges resume each other's TLS sessions")
+	fs.StringVar(&a.EABID, "edge.acme-eab-id", a.EABID,
+		"`identifier` of an external account, for authorities that require one")
 	schema.SecretVar(fs, &a.EABKey, "edge.acme-eab-key", "`secret` of that account, in base64url")
 	fs.DurationVar(&a.RenewEvery, "edge.acme-renew-every", a.RenewEvery,
 		"`time` between two looks for certificates of which a third of the validity is left, which are renewed")

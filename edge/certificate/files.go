@@ -30,8 +30,8 @@ func OpenFiles(cfg Config, log *slog.Logger) (*Files, error) {
 	return f, nil
 }
 
-// Run reads the files again whenever one of them changes, until ctx is done. While they cannot be read, or a key does not belong
-// to its certificate, the certificates stay as they are.
+// Run reads the files again whenever one of them changes, until ctx is done. While they cannot be read, or a key
+// does not belong to its certificate, the certificates stay as they are.
 func (f *Files) Run(ctx context.Context) {
 	f.files.Follow(ctx, func(err error) {
 		f.log.Error("certificates not reloaded, the old ones stay in use", "error", err)

@@ -61,8 +61,9 @@ func TestFiles(t *testing.T) {
 	t.Run("a client gets the one that names its host, else the first", func(t *testing.T) {
 		source, _ := open(t)
 		addr := serve(t, source.TLSConfig())
-		for host, want := range map[string]string{"sho.rt": "sho.rt", "go.example": "go.example", "a.links.example": "go.example",
-			"links.example": "sho.rt", "unknown.example": "sho.rt", "": "sho.rt"} {
+		for host, want := range map[string]string{"sho.rt": "sho.rt", "go.example": "go.example",
+			"a.links.example": "go.example",
+			"links.example":   "sho.rt", "unknown.example": "sho.rt", "": "sho.rt"} {
 			testkit.Equal(t, "certificate for "+host, names(t, addr, host)[0], want)
 		}
 	})
@@ -95,7 +96,8 @@ func TestFiles(t *testing.T) {
 			{Cert: first, Key: secondKey},
 			{Cert: firstKey, Key: firstKey},
 		} {
-			if _, err := certificate.Open(c, nil, nil, certificate.Ports{}, metrics.NewSet(), new(testkit.Buffer).Logger()); err == nil {
+			log := new(testkit.Buffer).Logger()
+			if _, err := certificate.Open(c, nil, nil, certificate.Ports{}, metrics.NewSet(), log); err == nil {
 				t.Errorf("%+v is no error", c)
 			}
 		}

@@ -9,7 +9,8 @@ import (
 
 // FuzzServerName checks that what a client asks for is a name in canonical form, or none.
 func FuzzServerName(f *testing.F) {
-	for _, name := range []string{"", "go.example", "GO.Example.", "..", "192.0.2.1", "[::1]", "a..b", "-a.example", "xn--mnchen-3ya.example",
+	for _, name := range []string{"", "go.example", "GO.Example.", "..", "192.0.2.1", "[::1]", "a..b", "-a.example",
+		"xn--mnchen-3ya.example",
 		"a/b.example", "../../key", "a\x00.example", "*.example", "münchen.example", "a.example:443"} {
 		f.Add(name)
 	}

@@ -30,9 +30,10 @@ type HostStore interface {
 	VerifiedDomains(ctx context.Context, after int64, limit int) ([]schema.Domain, error)
 }
 
-// Hosts are the names that the edge serves: that of the default domain and those of verified custom domains. It keeps a seeded
-// 64-bit hash of each in memory, so that a flood of unknown names costs nothing but their hashes. It learns of changes from Drop and,
-// if a message is lost, from the store within minutes. It is safe for concurrent use.
+// Hosts are the names that the edge serves: the default domain and the verified custom domains. It keeps a seeded
+// 64-bit hash of each in memory, so that a flood of unknown names costs nothing but their hashes. Drop reports
+// changes; if a message is lost, the next load from the store, within minutes, has them. It is safe for concurrent
+// use.
 type Hosts struct {
 	defaultHost string
 	store       HostStore
@@ -48,7 +49,7 @@ type Hosts struct {
 	loaded bool
 }
 
-// NewHosts returns hosts of which only the default domain's is known until Run has loaded the others.
+// NewHosts returns hosts with the default domain only, until Run has loaded the others.
 func NewHosts(defaultHost schema.Host, store HostStore, set *metrics.Set, log *slog.Logger) *Hosts {
 	h := &Hosts{defaultHost: string(defaultHost), store: store, log: log, seed: maphash.MakeSeed(),
 		changes: make(chan string, pendingChanges), retry: make(chan struct{}, 1),
@@ -64,8 +65,8 @@ func NewHosts(defaultHost schema.Host, store HostStore, set *metrics.Set, log *s
 	return h
 }
 
-// Known reports whether name, in lower case and without a dot at its end, is one of the hosts. Until loaded is true, not all hosts
-// have been read from the store, and an unknown name may turn out to be a host.
+// Known reports whether name, in lower case and without a dot at its end, is one of the hosts. Until loaded is
+// true, not all hosts have been read from the store, and an unknown name may turn out to be a host.
 func (h *Hosts) Known(name string) (known, loaded bool) {
 	if name == h.defaultHost {
 		return true, true
@@ -128,7 +129,7 @@ func (h *Hosts) Run(ctx context.Context) {
 	}
 }
 
-// load reads all hosts from the store. Changes that come meanwhile are looked up afterwards.
+// load reads all hosts from the store. Changes during the load are looked up afterwards.
 func (h *Hosts) load(ctx context.Context) error {
 	known := make(map[uint64]struct{}, len(h.known)) // only this goroutine writes it
 	for after := int64(0); ; {
@@ -176,8 +177,8 @@ func (h *Hosts) lookUp(ctx context.Context, host string) error {
 	return nil
 }
 
-// Answer answers GET /tls/ask?domain=: 200 if the host may have a certificate, 404 if it may not, 503 before all hosts are loaded. It
-// never queries the store.
+// Answer answers GET /tls/ask?domain=: 200 if the host may have a certificate, 404 if it may not, 503 before all
+// hosts are loaded. It never queries the store.
 func (h *Hosts) Answer(ctx *fasthttp.RequestCtx) {
 	ctx.SetContentType("text/plain; charset=utf-8")
 	host, err := schema.ParseHost(string(ctx.QueryArgs().Peek("domain")))

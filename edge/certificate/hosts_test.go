@@ -52,7 +52,7 @@ func (d *domains) VerifiedDomains(_ context.Context, after int64, limit int) (pa
 	return page, d.err
 }
 
-// startHosts runs hosts of which sho.rt is the default until the test ends.
+// startHosts runs hosts with the default domain sho.rt until the test ends.
 func startHosts(t *testing.T, store certificate.HostStore) *certificate.Hosts {
 	t.Helper()
 	hosts := certificate.NewHosts("sho.rt", store, metrics.NewSet(), new(testkit.Buffer).Logger())
@@ -76,8 +76,9 @@ func TestAsk(t *testing.T) {
 	store := &domains{hosts: []string{"go.example", "xn--mnchen-3ya.example"}}
 	hosts := startHosts(t, store)
 	testkit.Eventually(t, "hosts are loaded", func() bool { return ask(hosts, "go.example") == 200 })
-	for domain, want := range map[string]int{"sho.rt": 200, "GO.example.": 200, "münchen.example": 200, "other.example": 404,
-		"a.go.example": 404, "": 400, "not a host": 400} {
+	for domain, want := range map[string]int{"sho.rt": 200, "GO.example.": 200, "münchen.example": 200,
+		"other.example": 404,
+		"a.go.example":  404, "": 400, "not a host": 400} {
 		testkit.Equal(t, "answer for "+domain, ask(hosts, domain), want)
 	}
 	t.Run("10,000 unknown names cost no query", func(t *testing.T) {

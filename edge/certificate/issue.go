@@ -38,7 +38,8 @@ func (a *acmeSource) fetch(ctx context.Context, name string) error {
 	return err
 }
 
-// onEvent receives certmagic's events. certmagic holds the host's lock meanwhile, so no other edge orders for the same host.
+// onEvent receives certmagic's events. certmagic holds the host's lock during the call, so no other edge orders for the
+// same host.
 func (a *acmeSource) onEvent(ctx context.Context, event string, data map[string]any) error {
 	host, _ := data["identifier"].(string)
 	switch event {
@@ -72,7 +73,7 @@ func (a *acmeSource) onEvent(ctx context.Context, event string, data map[string]
 
 var errNotVerified = errors.New("the domain is not verified")
 
-// admit returns an error unless the store says that a host is verified: Hosts may not have heard that it was lost.
+// admit returns an error unless the store says that a host is verified: Hosts may have missed its loss.
 func (a *acmeSource) admit(ctx context.Context, host string) error {
 	if host == a.hosts.defaultHost {
 		return nil
@@ -138,14 +139,15 @@ func (a *acmeSource) expiryOf(ctx context.Context, path string) time.Time {
 func (a *acmeSource) noteCached(host string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.cachedHosts) >= 2*maxCached { // most are those of certificates that have been removed
+	if len(a.cachedHosts) >= 2*maxCached { // most of their certificates have been removed
 		clear(a.cachedHosts)
 	}
 	a.cachedHosts[host] = struct{}{}
 }
 
-// oldest returns the newest certificate of the host that is served from memory and is the first without a valid one, nil if there is no
-// host. It asks the cache, since certmagic replaces renewed certificates there without an event. A host that was lost may still be in the cache.
+// oldest returns the newest certificate of the host that is served from memory and is the first without a valid
+// one, nil if there is no host. It asks the cache, since certmagic replaces renewed certificates there without an
+// event. A host that was lost may still be in the cache.
 func (a *acmeSource) oldest() (first *x509.Certificate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -68,10 +68,12 @@ func TestExpiryFollowsRenewals(t *testing.T) {
 }
 
 func expiry(set *metrics.Set) int64 {
-	return int64(set.GetOrCreateGauge(`linkstream_edge_tls_certificate_expiry_timestamp_seconds{source="acme"}`, nil).Get())
+	const name = `linkstream_edge_tls_certificate_expiry_timestamp_seconds{source="acme"}`
+	return int64(set.GetOrCreateGauge(name, nil).Get())
 }
 
-// A host that was lost stays in memory if the message about it is lost. It is not served, and its certificate is not renewed.
+// A host that was lost stays in memory if the message about it is lost. It is not served, and its certificate is
+// not renewed.
 func TestExpiryIsThatOfHostsThatAreServed(t *testing.T) {
 	t.Parallel()
 	store := sqlitetest.New(t)
@@ -96,5 +98,6 @@ func TestExpiryIsThatOfHostsThatAreServed(t *testing.T) {
 	source.Hosts().Missed()
 	testkit.Eventually(t, "the host is lost", func() bool { return !known() })
 	testkit.Equal(t, "expiry", expiry(set), a.expiry(2).Unix())
-	testkit.Equal(t, "lifetime", set.GetOrCreateGauge(`linkstream_edge_tls_certificate_lifetime_seconds{source="acme"}`, nil).Get(), 90*24*3600)
+	const lifetime = `linkstream_edge_tls_certificate_lifetime_seconds{source="acme"}`
+	testkit.Equal(t, "lifetime", set.GetOrCreateGauge(lifetime, nil).Get(), 90*24*3600)
 }

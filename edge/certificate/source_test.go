@@ -24,7 +24,9 @@ func openSource(t *testing.T, change ...func(*certificate.Config)) (*certificate
 	return openSourceOn(t, sqlitetest.New(t), change...)
 }
 
-func openSourceOn(t *testing.T, store *sqlite.Store, change ...func(*certificate.Config)) (*certificate.Source, *metrics.Set) {
+func openSourceOn(
+	t *testing.T, store *sqlite.Store, change ...func(*certificate.Config),
+) (*certificate.Source, *metrics.Set) {
 	t.Helper()
 	set, log := metrics.NewSet(), slog.New(slog.DiscardHandler)
 	cfg := certificate.DefaultConfig()
@@ -59,8 +61,11 @@ func TestUnknownNamesAreRefusedFirst(t *testing.T) {
 		_, _ = io.Copy(io.Discard, near) // what the server says after the alert
 		return err.Error()
 	}
-	for name, want := range map[string]string{"unknown.example.com": "unrecognized name", "sho.example.com": "no application protocol"} {
-		err := shake(&tls.Config{ServerName: name, NextProtos: []string{"nothing"}}) // which crypto/tls refuses after it has exchanged keys
+	for name, want := range map[string]string{
+		"unknown.example.com": "unrecognized name", "sho.example.com": "no application protocol",
+	} {
+		// crypto/tls refuses the protocol after it has exchanged keys.
+		err := shake(&tls.Config{ServerName: name, NextProtos: []string{"nothing"}})
 		if !strings.Contains(err, want) {
 			t.Errorf("%s: %s, want %s", name, err, want)
 		}
@@ -140,7 +145,9 @@ func TestHostPausesAfterAFailure(t *testing.T) {
 func TestSuitesWithoutAuthenticatedEncryptionAreRefused(t *testing.T) {
 	t.Parallel()
 	a := testkit.NewAuthority(t)
-	source, _ := openSource(t, func(cfg *certificate.Config) { cfg.Cert, cfg.Key = a.Files(t, t.TempDir(), "sho.example.com") })
+	source, _ := openSource(t, func(cfg *certificate.Config) {
+		cfg.Cert, cfg.Key = a.Files(t, t.TempDir(), "sho.example.com")
+	})
 	shake := func(suite uint16) error {
 		near, far := net.Pipe()
 		defer near.Close()

@@ -31,8 +31,9 @@ const (
 	storageInfo   = "linkstream certificates 1"
 )
 
-// storage keeps certmagic's files in the link store, which all edges share. It encrypts them by AES-256-GCM: whoever reads the
-// database, or a backup of it, gets no key. The file's key is authenticated with its value, so values cannot change places.
+// storage keeps certmagic's files in the link store, which all edges share. It encrypts them by AES-256-GCM:
+// whoever reads the database, or a backup of it, gets no key. The file's key is authenticated with its value, so
+// values cannot change places.
 type storage struct {
 	store schema.CertificateStore
 	seal  cipher.AEAD
@@ -75,8 +76,8 @@ func (s *storage) Store(ctx context.Context, key string, value []byte) error {
 	return s.store.PutCertificateFile(ctx, key, sealed)
 }
 
-// Load implements certmagic.Storage. A file that another secret has encrypted does not exist: then a new certificate takes its
-// place.
+// Load implements certmagic.Storage. A file that another secret has encrypted does not exist: then a new
+// certificate takes its place.
 func (s *storage) Load(ctx context.Context, key string) ([]byte, error) {
 	file, err := s.store.CertificateFile(ctx, key)
 	if err != nil {

@@ -31,10 +31,10 @@ const (
 	ticketRetry = 2 * time.Second // the same, as long as there is no key
 )
 
-// tickets gives all edges the same keys for session tickets (RFC 8446, section 4.6.1; RFC 5077), so that any edge can resume a
-// visitor's TLS session, also after a restart. Every ticketUse one edge, under a lock, adds a key and deletes those older than
-// ticketLife. Tickets of a deleted key do not resume, and somebody who obtains the store and its secret later cannot decrypt old
-// connections. Keys are never logged.
+// tickets gives all edges the same keys for session tickets (RFC 8446, section 4.6.1; RFC 5077), so that any edge
+// can resume a visitor's TLS session, also after a restart. Every ticketUse one edge, under a lock, adds a key and
+// deletes those older than ticketLife. Tickets of a deleted key do not resume, and somebody who obtains the store
+// and its secret later cannot decrypt old connections. Keys are never logged.
 type tickets struct {
 	files  *storage
 	config *tls.Config
@@ -85,8 +85,8 @@ func (t *tickets) run(ctx context.Context) {
 	}
 }
 
-// update sets the keys that are in the store, and adds a key when one is due. While the store is away, the edge continues with its
-// known keys and adds keys of its own when they are due.
+// update sets the keys that are in the store, and adds a key when one is due. While the store is away, the edge
+// continues with its known keys and adds keys of its own when they are due.
 func (t *tickets) update(ctx context.Context, now time.Time) error {
 	keys, err := t.load(ctx)
 	if err == nil && due(keys, now.Add(ticketLead)) {
@@ -183,7 +183,8 @@ func alive(keys []ticketKey, now time.Time) []ticketKey {
 	return slices.DeleteFunc(keys, func(key ticketKey) bool { return now.Sub(key.From) >= ticketLife })
 }
 
-// current returns the index of the key that encrypts tickets: the newest with From in the past, or the oldest if there is none.
+// current returns the index of the key that encrypts tickets: the newest with From in the past, or the oldest if
+// there is none.
 func current(keys []ticketKey, now time.Time) int {
 	for i, key := range keys {
 		if !key.From.After(now) {
