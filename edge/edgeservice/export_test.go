@@ -15,4 +15,4 @@ func Unbounded(f func()) {
 }
 
 // Follows reports whether an edge follows the changes of links.
-func (s *Service) Follows() bool { return s.resolver.Position() != (schema.ChangePosition{}) }
+func (s *Service) Follows() bool { return s.resolver.Position().Topic != (schema.ChangePosition{}) }

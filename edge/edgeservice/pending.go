@@ -25,24 +25,23 @@ type pending struct {
 
 	mu     sync.Mutex
 	caches caches
-	next   int64 // position in the outbox
 }
 
 // drop drops what has entered the outbox since the last call.
 func (p *pending) drop(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	read, err := p.store.PendingChanges(ctx, p.next)
+	read, err := p.store.PendingChanges(ctx, p.caches.Position().Outbox)
 	if err != nil {
 		return err
 	}
-	p.next = read.Next
 	if read.Missed {
 		p.caches.Missed()
 	}
 	for _, change := range read.Changes {
 		p.caches.Drop(change)
 	}
+	p.caches.ReachedInOutbox(read.Next)
 	return nil
 }
 

@@ -50,9 +50,9 @@ type Topics interface {
 	FollowChanges(ctx context.Context, from schema.ChangePosition, follower stream.ChangeFollower)
 }
 
-// proofPatience is how long an edge waits to hear which of its restored links have changed, before it serves them and looks up
+// catchUpTime is how long an edge waits to hear which of its restored links have changed, before it serves them and looks up
 // each on its first visit.
-const proofPatience = 500 * time.Millisecond
+const catchUpTime = 500 * time.Millisecond
 
 // SnapshotName is the file in the spool's directory that keeps what is cached over restarts.
 const SnapshotName = "links.snapshot"
@@ -252,7 +252,7 @@ func (s *Service) Run(ctx context.Context) error {
 		following.Go(func() { s.certs.Run(ctx) })
 	}
 	s.readVisitorKeys(ctx)
-	s.resolver.AwaitProof(ctx, proofPatience)
+	s.resolver.AwaitCurrent(ctx, catchUpTime)
 	// 1. serve returns when no request is under way or stopGrace has passed.
 	err := s.serve(ctx)
 	cancel()
@@ -271,7 +271,7 @@ func (s *Service) Run(ctx context.Context) error {
 
 // readVisitorKeys reads the keys for the first clicks. If the store does not answer, they have no visitors.
 func (s *Service) readVisitorKeys(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, proofPatience/2)
+	ctx, cancel := context.WithTimeout(ctx, catchUpTime/2)
 	defer cancel()
 	_ = s.visitors.Update(ctx, time.Now()) // its Run tries again, and logs
 }
@@ -289,10 +289,10 @@ func (s *Service) closeLimits(ctx context.Context) {
 // topic, so outbox and topic together prove the entries of the snapshot. If the store does not answer, the topic alone proves them, and
 // links are served from memory.
 func (s *Service) followChanges(ctx context.Context) {
-	first, cancel := context.WithTimeout(ctx, proofPatience/2)
+	first, cancel := context.WithTimeout(ctx, catchUpTime/2)
 	_ = s.pending.drop(first) // run tries again, and logs
 	cancel()
-	s.topics.FollowChanges(ctx, s.resolver.Position(), caches{s.resolver, s.hosts})
+	s.topics.FollowChanges(ctx, s.resolver.Position().Topic, caches{s.resolver, s.hosts})
 }
 
 // DropPending drops what waits in the link store at once, for a process that has changed it and serves visitors, too.

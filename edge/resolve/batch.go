@@ -214,7 +214,7 @@ func (q *linkQuery) publish(batch []*flight[linkIDs], found []schema.Destination
 			continue
 		}
 		scratch = appendAnswer(scratch[:0], d)
-		q.cache.publish(f, newEntry(linkIDs{d.LinkID, d.AccountID}, scratch))
+		q.cache.publish(f, newEntry(linkIDs{d.LinkID, d.AccountID}, []byte(f.key), scratch))
 	}
 	q.end(batch)
 }

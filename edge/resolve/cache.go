@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math/bits"
 	"net/netip"
 	"sync"
@@ -23,11 +24,11 @@ const (
 // cache holds the link store's answer for each key. The package documentation describes the states of its entries.
 type cache[V value] struct {
 	store    store[V]
-	negative *times // until when a key is known not to exist; written under mu
+	negative *times       // until when a key is known not to exist; written under mu
+	second   maphash.Seed // of the hash that tells keys in negative apart
 	limiter  *limiter
 	begin    func(f *flight[V]) // begins the look-up of a flight, and does not wait for it; end ends it
 	judge    func(e *entry[V])  // sets what an entry has from the blocklist
-	saver    saver[V]
 	ttl      time.Duration
 	unknown  time.Duration // for which a key is known not to exist
 
@@ -46,9 +47,8 @@ type flight[V value] struct {
 	began   time.Time
 
 	// Of the look-up.
-	number   int       // in its query
-	expired  bool      // its time is over, although its query is under way
-	replaced *entry[V] // by what was published; may be nil
+	number  int  // in its query
+	expired bool // its time is over, although its query is under way
 
 	entry   *entry[V] // set under cache.mu; nil without an entry
 	err     error     // final once the flight has ended
@@ -68,7 +68,7 @@ type pending[V value] struct {
 }
 
 // newCache returns a cache of maxBytes.
-func newCache[V value](name string, maxBytes int64, cfg *Config, l *limiter, set *metrics.Set, saver saver[V]) (*cache[V], error) {
+func newCache[V value](name string, maxBytes int64, cfg *Config, l *limiter, set *metrics.Set) (*cache[V], error) {
 	store, err := newStore[V](maxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("cache of %s: %w", name, err)
@@ -79,9 +79,9 @@ func newCache[V value](name string, maxBytes int64, cfg *Config, l *limiter, set
 	return &cache[V]{
 		store:    store,
 		negative: newTimes(max(maxBytes/bytesPerNegative, minNegativeBytes)),
+		second:   maphash.MakeSeed(),
 		limiter:  l,
 		judge:    func(*entry[V]) {},
-		saver:    saver,
 		ttl:      cfg.CacheTTL,
 		unknown:  cfg.CacheTTL / 60,
 		flights:  map[string]*flight[V]{},
@@ -91,13 +91,15 @@ func newCache[V value](name string, maxBytes int64, cfg *Config, l *limiter, set
 	}, nil
 }
 
+func (c *cache[V]) secondHash(key []byte) uint64 { return maphash.Bytes(c.second, key) }
+
 // get returns the entry at key at the time now. If the key has to be looked up, get returns a flight instead, whose end w is told of;
 // outcome then has the entry. It fails with errNotFound or ErrTooMany. It neither waits nor retains key.
 func (c *cache[V]) get(key []byte, client netip.Addr, now time.Time, w Waiter) (e *entry[V], p pending[V], err error) {
-	hash, check := c.store.hash(key)
-	e = c.store.get(hash, check)
+	hash := c.store.hash(key)
+	e = c.store.get(hash, key)
 	switch {
-	case e == nil && c.negative.after(hash, check, now):
+	case e == nil && c.negative.after(hash, c.secondHash(key), now):
 		c.hits.Inc()
 		return nil, p, errNotFound
 	case e == nil && c.limiter.quota.wait(client, now) > 0:
@@ -181,8 +183,6 @@ func (c *cache[V]) join(key string, client netip.Addr, suspect bool, now time.Ti
 
 // publish makes e the result of a flight and offers it to ristretto, which may decline it.
 func (c *cache[V]) publish(f *flight[V], e *entry[V]) {
-	hash, check := c.store.hash([]byte(f.key))
-	e.check = check
 	e.state.setFresh(f.now.Add(c.ttl))
 	c.mu.Lock()
 	c.judge(e)
@@ -191,22 +191,22 @@ func (c *cache[V]) publish(f *flight[V], e *entry[V]) {
 		e.state.drop()
 	}
 	c.mu.Unlock()
-	f.replaced = c.store.request(hash, check) // which counts the request that missed
-	c.store.set(hash, e)
+	c.store.request(c.store.hash(e.key()), e.key()) // which counts the request that missed
+	c.store.set(e)
 }
 
 // publishNegative makes the result of a flight that the key does not exist.
 func (c *cache[V]) publishNegative(f *flight[V]) {
-	hash, check := c.store.hash([]byte(f.key))
+	key := []byte(f.key)
+	hash := c.store.hash(key)
 	f.err = errNotFound
 	c.mu.Lock() // so that a Drop either finds the negative entry or prevents it
 	defer c.mu.Unlock()
 	if f.dropped {
 		return
 	}
-	c.negative.put(hash, check, f.now.Add(c.unknown).UnixNano())
-	c.saver.forget(f.key)
-	if c.store.get(hash, check) != nil { // it existed before
+	c.negative.put(hash, c.secondHash(key), f.now.Add(c.unknown).UnixNano())
+	if c.store.get(hash, key) != nil { // it existed before
 		c.store.remove(hash)
 	}
 }
@@ -222,9 +222,6 @@ func (c *cache[V]) end(flights []*flight[V]) {
 	}
 	c.mu.Lock()
 	for _, f := range flights {
-		if f.err == nil {
-			c.saver.save(f.key, f.entry, f.replaced)
-		}
 		if c.flights[f.key] == f { // after a Drop another flight may have taken the place of f
 			delete(c.flights, f.key)
 		}
@@ -243,28 +240,25 @@ func (c *cache[V]) end(flights []*flight[V]) {
 // drop makes the entry at key dropped, in ristretto or in a flight, and removes a negative entry. A flight under way ends for those who
 // share it already; the next request begins another one.
 func (c *cache[V]) drop(key []byte) {
-	hash, check := c.store.hash(key)
+	hash := c.store.hash(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f := c.flights[string(key)]; f != nil {
 		c.leave(f)
 	}
-	c.negative.clear(hash, check)
-	if e := c.store.get(hash, check); e != nil {
+	c.negative.clear(hash, c.secondHash(key))
+	if e := c.store.get(hash, key); e != nil {
 		e.state.drop()
 	}
-	c.saver.forget(string(key))
 }
 
-// dropEach drops the entries for which is returns true, and the results of flights under way. note records the drop in the snapshot.
-// The caller has made its change before.
-func (c *cache[V]) dropEach(note func(), is func(*entry[V]) bool) {
+// dropEach drops the entries for which is returns true, and the results of flights under way.
+func (c *cache[V]) dropEach(is func(*entry[V]) bool) {
 	c.mu.Lock()
 	for _, f := range c.flights {
 		c.leave(f)
 	}
 	c.negative.clearAll()
-	note()
 	c.mu.Unlock()
 	// Entries that are published from here on were looked up after the call.
 	c.store.each(func(e *entry[V]) {
@@ -295,11 +289,12 @@ func (c *cache[V]) judgeAll() {
 	c.store.each(c.judge) // what is published from here on was judged after the change
 }
 
-// prove makes the restored entries fresh for half of the TTL to all of it, as their hashes say, so that they do not expire together.
-func (c *cache[V]) prove(now time.Time) {
+// confirm makes the restored entries fresh for half of the TTL to all of it, as their hashes say, so that they do not
+// expire together.
+func (c *cache[V]) confirm(now time.Time) {
 	c.store.each(func(e *entry[V]) {
-		spread, _ := bits.Mul64(e.check, uint64(c.ttl/2))
-		e.state.prove(now.Add(c.ttl/2 + time.Duration(spread)))
+		spread, _ := bits.Mul64(c.store.hash(e.key()), uint64(c.ttl/2))
+		e.state.confirm(now.Add(c.ttl/2 + time.Duration(spread)))
 	})
 }
 

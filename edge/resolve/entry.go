@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"bytes"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -14,50 +13,54 @@ const entryOverhead = 176
 // value is the fixed part of an entry. It holds no pointers, see newEntry.
 type value interface{ domainID | linkIDs }
 
-// entry is the answer to one key. Ristretto keeps only hashes of keys, so the key itself is not stored. There may be
-// millions of entries.
+// entry is the answer to one key, and the key, which ristretto does not keep. There may be millions of entries.
 type entry[V value] struct {
-	check        uint64 // second hash of the key
 	state        state
 	value        V
 	refreshAfter atomic.Uint32 // Unix seconds; a stale entry is not looked up again before
 	renewAfter   atomic.Uint32 // Unix seconds; a fresh entry is not looked up again before
-	length       uint32        // of the bytes that follow the entry in memory
+	lengths      uint32        // of the answer, shifted by keyBits, and of the key, which follow the entry in memory
 	listed       atomic.Bool   // one of its locations leads to a host on the blocklist
-	saved        atomic.Uint64 // number of the record in the snapshot that has the same; 0: none
 }
 
-// newEntry returns an entry with a copy of bytes behind it in the same allocation. Made from []uint64, the allocation
-// holds no pointers: the garbage collector does not scan it, which halves the work of a cycle. One allocation takes 16
-// bytes less than two.
-func newEntry[V value](v V, bytes []byte) *entry[V] {
-	words := make([]uint64, (int(unsafe.Sizeof(entry[V]{}))+len(bytes)+7)/8) // aligned for the entry's words
+const keyBits = 8 // of lengths: the longest key is a host
+
+// newEntry returns an entry with copies of the key and the answer behind it in the same allocation. Made from []uint64,
+// the allocation holds no pointers: the garbage collector does not scan it, which halves the work of a cycle. One
+// allocation takes 16 bytes less than two.
+func newEntry[V value](v V, key, answer []byte) *entry[V] {
+	size := int(unsafe.Sizeof(entry[V]{})) + len(key) + len(answer)
+	words := make([]uint64, (size+7)/8) // aligned for the entry's words
 	e := (*entry[V])(unsafe.Pointer(unsafe.SliceData(words)))
-	e.value, e.length = v, uint32(len(bytes))
-	copy(e.bytes(), bytes)
+	e.value, e.lengths = v, uint32(len(answer))<<keyBits|uint32(len(key))
+	copy(e.key(), key)
+	copy(e.answer(), answer)
 	return e
 }
 
-// bytes returns the bytes that were given to newEntry. The caller must not modify them.
-func (e *entry[V]) bytes() []byte {
-	if e.length == 0 {
+// key returns the key that was given to newEntry. The caller must not modify it.
+func (e *entry[V]) key() []byte { return e.behind(0, e.lengths&(1<<keyBits-1)) }
+
+// answer returns the answer that was given to newEntry. The caller must not modify it.
+func (e *entry[V]) answer() []byte { return e.behind(e.lengths&(1<<keyBits-1), e.lengths>>keyBits) }
+
+// behind returns length bytes at an offset behind the entry.
+func (e *entry[V]) behind(offset, length uint32) []byte {
+	if length == 0 {
 		return nil // a pointer past the end of the allocation would point to another object
 	}
-	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e))), e.length)
-}
-
-// equals reports whether two entries give the same answer.
-func (e *entry[V]) equals(other *entry[V]) bool {
-	return e.value == other.value && bytes.Equal(e.bytes(), other.bytes())
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e)+uintptr(offset))), length)
 }
 
 // cost returns the memory that the entry takes, in bytes.
-func (e *entry[V]) cost() int64 { return entryOverhead + int64(unsafe.Sizeof(*e)) + int64(e.length) }
+func (e *entry[V]) cost() int64 {
+	return entryOverhead + int64(unsafe.Sizeof(*e)) + int64(len(e.key())+len(e.answer()))
+}
 
 // state says whether an entry is fresh, stale or dropped, in one word that requests read without a lock:
 //
 //	above 0        fresh until this Unix time in nanoseconds, then stale
-//	-1             restored: treated as dropped until prove makes it fresh
+//	-1             restored: treated as dropped until confirm makes it fresh
 //	odd, below -1  dropped: the next request looks the key up
 //	even, below 0  stale: dropped or restored, and a look-up has failed since
 //
@@ -73,8 +76,8 @@ func (s *state) setFresh(until time.Time) { s.word.Store(until.UnixNano()) }
 // setRestored makes the entry restored. It is called once, before others can see the entry.
 func (s *state) setRestored() { s.word.Store(restored) }
 
-// prove makes a restored entry fresh until a time.
-func (s *state) prove(until time.Time) { s.word.CompareAndSwap(restored, until.UnixNano()) }
+// confirm makes a restored entry fresh until a time, unless it was dropped or looked up since.
+func (s *state) confirm(until time.Time) { s.word.CompareAndSwap(restored, until.UnixNano()) }
 
 // fresh reports whether the entry is fresh at a time.
 func (s *state) fresh(now time.Time) bool { return now.UnixNano() < s.word.Load() }

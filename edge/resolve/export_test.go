@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -19,18 +17,24 @@ import (
 // EncodeLocation returns what appendLocation appends.
 func EncodeLocation(longURL string) []byte { return appendLocation(nil, longURL) }
 
-// SnapshotRecord is a record of a snapshot.
-type SnapshotRecord = snapshot.Record
+// SavedRecord is a record of a dump.
+type SavedRecord struct {
+	Kind byte
+	Body []byte
+}
 
 // Records of a link and of a host.
 var (
-	SavedLink = SnapshotRecord{Kind: kindLink,
-		Body: encodeLink(nil, "\x00\x00\x00\x00\x00\x00\x00\x00abc", newEntry(linkIDs{1, 2}, []byte("https://example.com/")))}
-	SavedExtended = SnapshotRecord{Kind: kindLink, Body: encodeLink(nil, "\x00\x00\x00\x00\x00\x00\x00\x00abc", newEntry(linkIDs{1, 2},
-		appendAnswer(nil, &schema.Destination{URL: "https://example.com/", Active: true, ExpiredURL: "https://late.example/", Extension: &someExtension})))}
-	SavedHost = SnapshotRecord{Kind: kindHost, Body: encodeHost(nil, "go.example.com", newEntry(domainID(3), appendSite(nil, &schema.Site{RootURL: "https://example.com/",
-		NotFoundURL: "https://example.com/404", ExpiredURL: "https://example.com/late"}, true)))}
+	SavedLink     = savedLink("abc", []byte("https://example.com/"))
+	SavedExtended = savedLink("abc", appendAnswer(nil, &schema.Destination{
+		URL: "https://example.com/", Active: true, ExpiredURL: "https://late.example/", Extension: &someExtension}))
+	SavedHost = SavedRecord{kindHost, appendHost(nil, newEntry(domainID(3), []byte("go.example.com"), appendSite(nil, &schema.Site{
+		RootURL: "https://example.com/", NotFoundURL: "https://example.com/404", ExpiredURL: "https://example.com/late"}, true)))}
 )
+
+func savedLink(hash string, answer []byte) SavedRecord {
+	return SavedRecord{kindLink, appendLink(nil, newEntry(linkIDs{1, 2}, new(linkKey).append(0, []byte(hash)), answer))}
+}
 
 // someExtension has every field.
 var someExtension = schema.Extension{
@@ -43,49 +47,37 @@ var someExtension = schema.Extension{
 	Card: &schema.Card{Title: "title", Description: "description", Image: new("https://example.com/i")},
 }
 
-// Restore does what a snapshot of one record says.
-func Restore(r *Resolver, record SnapshotRecord) error {
-	s := newRestoring()
-	err := r.apply(s, record)
-	r.load(s)
-	return err
+// Restore restores a record of a dump.
+func Restore(r *Resolver, record SavedRecord) {
+	s := newRestoring(r)
+	s.record(record.Kind, record.Body)
+	s.wait()
 }
 
 // WriteSnapshot writes a snapshot of n links.
-func WriteSnapshot(path string, n int) error {
-	log, err := snapshot.Open(path, func(snapshot.Record) error { return nil }, metrics.NewSet(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	e := newEntry(linkIDs{1, 2}, []byte("https://example.com/a/page/with/a/path/of/usual/length?and=a&query=string"))
-	for i := range n {
-		log.Append(kindLink, encodeLink(nil, fmt.Sprintf("\x00\x00\x00\x00\x00\x00\x00\x00%07d", i), e))
-		if i%100_000 == 0 { // so that little waits to be written
-			log.Close()
-			if log, err = snapshot.Open(path, func(snapshot.Record) error { return nil }, metrics.NewSet(), slog.New(slog.DiscardHandler)); err != nil {
+func WriteSnapshot(path string, n int) {
+	nothing := func(byte, []byte) {}
+	s := snapshot.Open(path, func(string) {}, nothing, metrics.NewSet(), slog.New(slog.DiscardHandler))
+	s.Start(func(w *snapshot.Writer) error {
+		answer := []byte("https://example.com/a/page/with/a/path/of/usual/length?and=a&query=string")
+		for i := range n {
+			record := savedLink(fmt.Sprintf("%07d", i), answer)
+			if err := w.Add(record.Kind, record.Body); err != nil {
 				return err
 			}
 		}
-	}
-	log.Close()
-	return nil
+		return nil
+	})
+	s.Close()
 }
 
-// KeptAround calls keep and, wherever keep waits for the position, change. It returns the new position and whether an entry is kept.
-func KeptAround(r *Resolver, change func() schema.ChangePosition) (position schema.ChangePosition, kept bool) {
+// HoldPosition makes dumps wait for their position until release is called with it.
+func HoldPosition(r *Resolver) (release func(Position)) {
 	r.reaching.Lock()
-	var keeping sync.WaitGroup
-	keeping.Go(func() {
-		first, numbers := r.keep()
-		position, kept = decodePosition(first[0].Body), len(numbers) > 0
-	})
-	for range 1000 { // keep may go on until it waits
-		runtime.Gosched()
+	return func(p Position) {
+		r.position = p
+		r.reaching.Unlock()
 	}
-	r.position = change()
-	r.reaching.Unlock()
-	keeping.Wait()
-	return position, kept
 }
 
 // ChangeAfterLookup calls change when a look-up on the default domain has found a link, and requests do not find it in the cache yet.
@@ -95,7 +87,14 @@ func ChangeAfterLookup(r *Resolver, hash string, found schema.Destination, chang
 	c.begin = func(*flight[linkIDs]) {}
 	f := c.join(string(binary.BigEndian.AppendUint64(nil, 0))+hash, netip.Addr{}, false, time.Now(), nil)
 	c.begin = look
-	c.publish(f, newEntry(linkIDs{found.LinkID, found.AccountID}, appendAnswer(nil, &found)))
+	c.publish(f, newEntry(linkIDs{found.LinkID, found.AccountID}, []byte(f.key), appendAnswer(nil, &found)))
 	change()
 	c.end([]*flight[linkIDs]{f})
+}
+
+// RestoresAfter reports whether a link is restored if the list has a key.
+func RestoresAfter(key string) bool {
+	s := restoring{hosts: map[string]bool{}}
+	s.dropped(key)
+	return !s.unknown
 }

@@ -33,7 +33,8 @@ func (q *hostQuery) run(f *flight[domainID]) {
 		domain, err := q.lookup(ctx, f.key, f.suspect)
 		switch {
 		case err == nil:
-			q.cache.publish(f, newEntry(domainID(domain.ID), appendSite(nil, &domain.Site, domain.HasAppLinks)))
+			site := appendSite(nil, &domain.Site, domain.HasAppLinks)
+			q.cache.publish(f, newEntry(domainID(domain.ID), []byte(f.key), site))
 		case schema.ErrorCode(err) == schema.CodeNotFound:
 			q.cache.publishNegative(f)
 		default:

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -34,13 +33,12 @@ type Resolver struct {
 	keys        sync.Pool     // of *linkKey
 	waiting     sync.Pool     // of waiting
 
-	log      *snapshot.Log // nil: none
-	proven   atomic.Bool   // see Reached
-	isProven chan struct{} // closed when proven is set
 	missed   *metrics.Counter
-	restored int
-	reaching sync.Mutex            // guards position, and orders it in the log
-	position schema.ChangePosition // up to which changes have been dropped
+	snapshot *snapshot.Snapshot // nil: none
+	restored int                // entries of the snapshot
+	current  chan struct{}      // closed when all changes since the snapshot have been dropped
+	reaching sync.Mutex         // guards position, and closing current
+	position Position
 }
 
 // linkStore is the part of schema.LinkStore that a resolver uses.
@@ -72,7 +70,7 @@ type Target struct {
 // Extended returns where a link with Stop Extended leads beside its rules and variants, and its extension. They belong to the cache, as
 // Location does.
 func (t *Target) Extended() (location []byte, x Extension) {
-	a := cutAnswer(t.entry.bytes())
+	a := cutAnswer(t.entry.answer())
 	return a.before, a.extension
 }
 
@@ -110,7 +108,7 @@ func New(
 ) (*Resolver, error) {
 	r := &Resolver{
 		defaultHost: string(cfg.URL.Host()),
-		home:        newEntry(domainID(0), appendSite(nil, &cfg.Site, false)),
+		home:        newEntry(domainID(0), nil, appendSite(nil, &cfg.Site, false)),
 		homeLinks:   cfg.AppLinks,
 		limiter:     newLimiter(&cfg, set, log),
 		blocklist:   cfg.Blocklist,
@@ -119,23 +117,25 @@ func New(
 		page:        make(chan struct{}, 1),
 		keys:        sync.Pool{New: func() any { return new(linkKey) }},
 		waiting:     sync.Pool{New: func() any { return make(waiting, 1) }},
-		isProven:    make(chan struct{}),
+		current:     make(chan struct{}),
 		missed: service.NewCounter(set, "linkstream_edge_changes_missed_total",
 			"How often changes may have been missed, so that all cached links are looked up again; 1 after the first start."),
 	}
 	service.NewGauge(set, "linkstream_edge_changes_current",
 		"1 once all changes before the start are taken into account: cached links from before need no look-up then.", func() float64 {
-			if r.proven.Load() {
+			select {
+			case <-r.current:
 				return 1
+			default:
+				return 0
 			}
-			return 0
 		})
 	hostBytes := cfg.CacheBytes / 32
 	var err error
-	if r.hosts, err = newCache("hosts", hostBytes, &cfg, r.limiter, set, hostSaver); err != nil {
+	if r.hosts, err = newCache[domainID]("hosts", hostBytes, &cfg, r.limiter, set); err != nil {
 		return nil, err
 	}
-	if r.links, err = newCache("links", cfg.CacheBytes-hostBytes, &cfg, r.limiter, set, linkSaver); err != nil {
+	if r.links, err = newCache[linkIDs]("links", cfg.CacheBytes-hostBytes, &cfg, r.limiter, set); err != nil {
 		r.hosts.close()
 		return nil, err
 	}
@@ -143,10 +143,7 @@ func New(
 	r.hosts.begin, r.links.begin = newHostQuery(domains, r.hosts).begin, r.queries.begin
 	r.hosts.judge, r.links.judge = r.judgeHost, r.judge
 	if cfg.Snapshot != "" {
-		if err := r.openSnapshot(cfg.Snapshot, set, log); err != nil {
-			r.Close()
-			return nil, err
-		}
+		r.openSnapshot(cfg.Snapshot, set, log)
 	}
 	return r, nil
 }
@@ -157,8 +154,8 @@ func New(
 func (r *Resolver) Close() {
 	r.limiter.close()
 	r.queries.close()
-	if r.log != nil {
-		r.log.Close()
+	if r.snapshot != nil {
+		r.snapshot.Close()
 	}
 	r.hosts.close()
 	r.links.close()
@@ -267,7 +264,7 @@ func (r *Resolver) target(host *entry[domainID], e *entry[linkIDs], err error, n
 		return Target{host: host}, nil, err
 	}
 	t := Target{LinkID: e.value.link, AccountID: e.value.account, host: host, entry: e}
-	t.Location, t.Forward, t.Stop = decodeAnswer(e.bytes(), now)
+	t.Location, t.Forward, t.Stop = decodeAnswer(e.answer(), now)
 	r.finish(&t)
 	return t, nil, nil
 }
@@ -286,7 +283,7 @@ func (r *Resolver) finish(t *Target) {
 
 // Expire makes the target of a link with an extension what it is once the link has expired.
 func (r *Resolver) Expire(t *Target) {
-	t.Location, t.Stop = cutAnswer(t.entry.bytes()).after, NotStopped
+	t.Location, t.Stop = cutAnswer(t.entry.answer()).after, NotStopped
 	if len(t.Location) == 0 {
 		t.Location, t.Stop = nil, Expired
 	}
@@ -298,7 +295,7 @@ func (r *Resolver) Blocks(t *Target) bool { return t.entry.listed.Load() && r.bl
 
 // judge notes whether a link may lead to a blocked host, for any visitor at any time.
 func (r *Resolver) judge(e *entry[linkIDs]) {
-	a := cutAnswer(e.bytes())
+	a := cutAnswer(e.answer())
 	listed := r.blocks(a.before) || r.blocks(a.after)
 	a.extension.locations(func(location []byte) bool {
 		listed = listed || r.blocks(location)
@@ -387,25 +384,30 @@ func (r *Resolver) readPage(client netip.Addr, now time.Time, read func(context.
 }
 
 // Drop makes requests that begin after it look up again what has changed. While the store does not answer, they get what
-// was cached before.
+// was cached before. The snapshot does not have it any more.
 func (r *Resolver) Drop(change schema.Change) {
 	switch {
 	case change.AccountID != 0:
-		r.links.dropEach(func() { r.links.saver.recall(change.AccountID) },
-			func(e *entry[linkIDs]) bool { return e.value.account == change.AccountID })
+		r.links.dropEach(func(e *entry[linkIDs]) bool { return e.value.account == change.AccountID })
 	case change.Hash == "":
 		r.hosts.drop([]byte(change.Host))
 	default:
-		r.links.drop(append(binary.BigEndian.AppendUint64(nil, uint64(change.DomainID)), change.Hash...))
+		r.links.drop(new(linkKey).append(domainID(change.DomainID), []byte(change.Hash)))
+	}
+	if r.snapshot != nil {
+		r.snapshot.Add(change.Key())
 	}
 }
 
 // Missed says that changes may have been missed: everything is looked up again. While the store does not answer, requests get
-// what was cached before.
+// what was cached before. The snapshot has nothing any more.
 func (r *Resolver) Missed() {
 	r.missed.Inc()
-	r.hosts.dropEach(r.hosts.saver.forgetAll, func(*entry[domainID]) bool { return true })
-	r.links.dropEach(r.links.saver.forgetAll, func(*entry[linkIDs]) bool { return true })
+	r.hosts.dropEach(func(*entry[domainID]) bool { return true })
+	r.links.dropEach(func(*entry[linkIDs]) bool { return true })
+	if r.snapshot != nil {
+		r.snapshot.Invalidate()
+	}
 }
 
 // BlocklistChanged makes requests that begin after it consult the blocklist again.

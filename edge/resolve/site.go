@@ -53,7 +53,7 @@ func (r *Resolver) SiteLocation(t *Target, url SiteURL) []byte {
 	if t.host == nil {
 		return nil
 	}
-	location := siteField(t.host.bytes(), protowire.Number(url)).bytes
+	location := siteField(t.host.answer(), protowire.Number(url)).bytes
 	if t.host.listed.Load() && r.blocks(location) {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (r *Resolver) SiteLocation(t *Target, url SiteURL) []byte {
 // judgeHost notes whether a site may lead to a blocked host.
 func (r *Resolver) judgeHost(e *entry[domainID]) {
 	listed := false
-	for rest := e.bytes(); len(rest) > 0 && !listed; {
+	for rest := e.answer(); len(rest) > 0 && !listed; {
 		var f field
 		f, rest = next(rest)
 		listed = r.blocks(f.bytes)
@@ -91,7 +91,7 @@ func (r *Resolver) AppLinks(host []byte, path string, client netip.Addr, now tim
 		return "", nil
 	case t.host == r.home:
 		return r.homeLinks.At(path), nil
-	case siteField(t.host.bytes(), fieldAppLinks).value == 0:
+	case siteField(t.host.answer(), fieldAppLinks).value == 0:
 		return "", nil
 	}
 	err = r.readPage(client, now, func(ctx context.Context) error {

@@ -3,9 +3,7 @@ package resolve
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"log/slog"
-	"maps"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -15,183 +13,102 @@ import (
 	"linkstream/schema/service"
 )
 
-// The kinds of records in a snapshot. A release that gives an entry another meaning, or more of it, gives it another kind, and
-// may read the old one as well: a record of a kind that is not known ends what is restored.
+// The kinds of records in a dump. Integers in hosts and links are uvarints.
 const (
-	kindLink      = snapshot.Entry | 1 // length of the key, key, link ID, account ID, location; integers are uvarints
-	kindHost      = snapshot.Entry | 2 // length of the host, host, domain ID, site
-	kindDropLink  = 1                  // key: what was saved of it before is not true any more
-	kindDropHost  = 2                  // host
-	kindDropLinks = 3                  // all links
-	kindDropHosts = 4                  // all hosts
-	kindRecall    = 5                  // account ID: the same for all its links
-	kindPosition  = 6                  // schema.ChangePosition: changes before it are taken into account in all records before
+	kindPosition = 1 // the first record: offset and identity in the topic, position in the outbox (8 bytes each)
+	kindHost     = 2 // length of the host, host, domain ID, site
+	kindLink     = 3 // length of the key, key, link ID, account ID, answer
 )
 
-// saver writes what a cache publishes to a snapshot. Without a log it writes nothing. Callers hold cache.mu, so that records have the
-// order of the changes in memory.
-type saver[V value] struct {
-	log           *snapshot.Log
-	kind          byte // of an entry
-	drop, dropAll byte
-	encode        func(dst []byte, key string, e *entry[V]) []byte
+// Position is up to where changes have been dropped.
+type Position struct {
+	Topic  schema.ChangePosition // zero: unknown
+	Outbox int64                 // see schema.Outbox
 }
 
-var (
-	hostSaver = saver[domainID]{kind: kindHost, drop: kindDropHost, dropAll: kindDropHosts, encode: encodeHost}
-	linkSaver = saver[linkIDs]{kind: kindLink, drop: kindDropLink, dropAll: kindDropLinks, encode: encodeLink}
-)
-
-// save saves the entry that replaces old, which may be nil, unless the snapshot has the same already. The entry is in the store.
-func (s *saver[V]) save(key string, e, old *entry[V]) {
-	if s.log == nil || e.state.wasDropped() {
-		return
+// dump adds the position and the entries to a dump. The position comes first: changes before it have dropped all entries
+// that they concern.
+func (r *Resolver) dump(w *snapshot.Writer) error {
+	if err := w.Add(kindPosition, appendPosition(nil, r.Position())); err != nil {
+		return err
 	}
-	if old != nil && e.equals(old) && !old.state.wasDropped() && old.saved.Load() >= max(1, s.log.SavedSince()) {
-		e.saved.Store(old.saved.Load())
-		return
+	if err := dumpEntries(w, kindHost, r.hosts, appendHost); err != nil {
+		return err
 	}
-	e.saved.Store(s.log.Append(s.kind, s.encode(nil, key, e)))
+	return dumpEntries(w, kindLink, r.links, appendLink)
 }
 
-// forget saves that earlier records of a key are not true any more.
-func (s *saver[V]) forget(key string) { s.note(s.drop, []byte(key)) }
-
-// forgetAll saves that no earlier record is true any more.
-func (s *saver[V]) forgetAll() { s.note(s.dropAll, nil) }
-
-// recall saves that earlier records of an account's links are not true any more.
-func (s *saver[V]) recall(account int64) {
-	s.note(kindRecall, binary.AppendUvarint(nil, uint64(account)))
-}
-
-func (s *saver[V]) note(kind byte, body []byte) {
-	if s.log != nil {
-		s.log.Append(kind, body)
-	}
-}
-
-// kept appends the numbers of the entries that a new file of the snapshot must have.
-func (c *cache[V]) kept(numbers []uint64) []uint64 {
-	c.store.each(func(e *entry[V]) {
-		if n := e.saved.Load(); n > 0 && !e.state.wasDropped() {
-			numbers = append(numbers, n)
+// dumpEntries adds the entries of a cache that were never dropped.
+func dumpEntries[V value](w *snapshot.Writer, kind byte, c *cache[V], appendEntry func([]byte, *entry[V]) []byte) error {
+	var body []byte
+	for _, chunk := range c.store.collect() {
+		for _, e := range chunk {
+			if e.state.wasDropped() {
+				continue
+			}
+			body = appendEntry(body[:0], e)
+			if err := w.Add(kind, body); err != nil {
+				return err
+			}
 		}
-	})
-	return numbers
-}
-
-// restoring is the entries that a snapshot has up to some record, by the first hashes of their keys.
-type restoring struct {
-	hosts  map[uint64]*entry[domainID]
-	links  map[uint64]*entry[linkIDs]
-	last   uint64           // number of the last entry
-	recall map[int64]uint64 // by account, the number of the last entry before its links changed
-}
-
-func newRestoring() *restoring {
-	return &restoring{map[uint64]*entry[domainID]{}, map[uint64]*entry[linkIDs]{}, 0, map[int64]uint64{}}
-}
-
-// apply does what a record says. It fails if it does not know the kind.
-func (r *Resolver) apply(s *restoring, record snapshot.Record) error {
-	s.last = max(s.last, record.Number)
-	switch record.Kind {
-	case kindLink:
-		if key, ids, answer, ok := decodeLink(record.Body); ok {
-			r.links.restore(s.links, key, newEntry(ids, answer), record.Number)
-		}
-	case kindHost:
-		if host, domain, site, ok := decodeHost(record.Body); ok {
-			r.hosts.restore(s.hosts, host, newEntry(domain, site), record.Number)
-		}
-	case kindDropLink:
-		hash, _ := r.links.store.hash(record.Body)
-		delete(s.links, hash)
-	case kindDropHost:
-		hash, _ := r.hosts.store.hash(record.Body)
-		delete(s.hosts, hash)
-	case kindDropLinks:
-		clear(s.links)
-	case kindDropHosts:
-		clear(s.hosts)
-	case kindRecall:
-		if account, n := binary.Uvarint(record.Body); n > 0 {
-			s.recall[int64(account)] = s.last
-		}
-	case kindPosition:
-		r.position = decodePosition(record.Body)
-	default:
-		return fmt.Errorf("kind %d is that of another release", record.Kind)
 	}
 	return nil
 }
 
-// restore adds an entry of the snapshot, which is dropped until Reached says that it is true.
-func (c *cache[V]) restore(to map[uint64]*entry[V], key []byte, e *entry[V], number uint64) {
-	var hash uint64
-	hash, e.check = c.store.hash(key)
-	e.state.setRestored()
-	e.saved.Store(number)
-	to[hash] = e
+func appendPosition(dst []byte, p Position) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.Topic.Next))
+	dst = binary.LittleEndian.AppendUint64(dst, p.Topic.Last)
+	return binary.LittleEndian.AppendUint64(dst, uint64(p.Outbox))
 }
 
-// setsAtOnce is how many entries are given to ristretto's queue, which has room for twice as many, before load waits for it.
-const setsAtOnce = 16 << 10
-
-// load puts restored entries into the store, and returns how many of them there is room for.
-func (c *cache[V]) load(entries map[uint64]*entry[V]) (kept int) {
-	n := 0
-	for hash, e := range entries {
-		c.judge(e)
-		c.store.set(hash, e)
-		if n++; n%setsAtOnce == 0 {
-			c.store.wait()
-		}
+// decodePosition returns the zero position if body is none.
+func decodePosition(body []byte) (p Position) {
+	if len(body) == 24 {
+		p.Topic.Next = int64(binary.LittleEndian.Uint64(body))
+		p.Topic.Last = binary.LittleEndian.Uint64(body[8:])
+		p.Outbox = int64(binary.LittleEndian.Uint64(body[16:]))
 	}
-	c.store.wait()
-	c.store.each(func(*entry[V]) { kept++ })
-	return kept
+	return p
 }
 
-// load puts the restored entries into the caches.
-func (r *Resolver) load(s *restoring) {
-	maps.DeleteFunc(s.links, func(_ uint64, e *entry[linkIDs]) bool { return e.saved.Load() <= s.recall[e.value.account] })
-	r.restored = r.hosts.load(s.hosts) + r.links.load(s.links)
+func appendHost(dst []byte, e *entry[domainID]) []byte {
+	dst = appendKey(dst, e.key())
+	return append(binary.AppendUvarint(dst, uint64(e.value)), e.answer()...)
 }
 
-func encodeHost(dst []byte, host string, e *entry[domainID]) []byte {
-	dst = append(binary.AppendUvarint(dst, uint64(len(host))), host...)
-	return append(binary.AppendUvarint(dst, uint64(e.value)), e.bytes()...)
-}
-
-func decodeHost(body []byte) (host []byte, domain domainID, site []byte, ok bool) {
-	host, body, ok = cutKey(body)
-	id, n := binary.Uvarint(body)
-	if !ok || n <= 0 || !validFields(body[n:], fieldAppLinks) {
-		return nil, 0, nil, false
-	}
-	return host, domainID(id), body[n:], true
-}
-
-func encodeLink(dst []byte, key string, e *entry[linkIDs]) []byte {
-	dst = append(binary.AppendUvarint(dst, uint64(len(key))), key...)
+func appendLink(dst []byte, e *entry[linkIDs]) []byte {
+	dst = appendKey(dst, e.key())
 	dst = binary.AppendUvarint(dst, uint64(e.value.link))
 	dst = binary.AppendUvarint(dst, uint64(e.value.account))
-	return append(dst, e.bytes()...)
+	return append(dst, e.answer()...)
 }
 
-func decodeLink(body []byte) (key []byte, ids linkIDs, answer []byte, ok bool) {
-	key, body, ok = cutKey(body)
+func appendKey(dst, key []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(key))), key...)
+}
+
+// decodeHost returns nil if body is no host's.
+func decodeHost(body []byte) *entry[domainID] {
+	host, body, ok := cutKey(body)
+	id, n := binary.Uvarint(body)
+	if !ok || len(host) > schema.MaxHostLen || n <= 0 || !validFields(body[n:], fieldAppLinks) {
+		return nil
+	}
+	return newEntry(domainID(id), host, body[n:])
+}
+
+// decodeLink returns nil if body is no link's.
+func decodeLink(body []byte) *entry[linkIDs] {
+	key, body, ok := cutKey(body)
 	link, n := binary.Uvarint(body)
-	if n <= 0 || !ok || len(key) <= 8 || len(key) > len(linkKey{}) {
-		return nil, linkIDs{}, nil, false
+	if !ok || n <= 0 || len(key) <= 8 || len(key) > len(linkKey{}) {
+		return nil
 	}
 	account, m := binary.Uvarint(body[n:])
 	if m <= 0 || !validAnswer(body[n+m:]) {
-		return nil, linkIDs{}, nil, false
+		return nil
 	}
-	return key, linkIDs{int64(link), int64(account)}, body[n+m:], true
+	return newEntry(linkIDs{int64(link), int64(account)}, key, body[n+m:])
 }
 
 // cutKey splits a body into the key at its beginning and the rest.
@@ -203,83 +120,139 @@ func cutKey(body []byte) (key, rest []byte, ok bool) {
 	return body[n : n+int(length)], body[n+int(length):], true
 }
 
-// openSnapshot restores what the snapshot at path has, and begins to save.
-func (r *Resolver) openSnapshot(path string, set *metrics.Set, log *slog.Logger) (err error) {
-	start := time.Now()
-	s := newRestoring()
-	r.log, err = snapshot.Open(path, func(record snapshot.Record) error { return r.apply(s, record) }, set, log)
-	if err != nil {
-		return err
+// restoring puts the entries of a snapshot into the caches.
+type restoring struct {
+	resolver *Resolver
+	hosts    map[string]bool // that were dropped since the dump
+	links    map[string]bool // that were dropped since the dump, by linkKey
+	accounts map[int64]bool  // whose links were dropped since the dump
+	unknown  bool            // something was dropped that this release does not know
+	entries  int
+}
+
+// setsAtOnce is how many entries are given to ristretto's queue, which has room for twice as many, before record waits.
+const setsAtOnce = 16 << 10
+
+// dropped notes a key of the list.
+func (s *restoring) dropped(key string) {
+	change, ok := schema.ParseChange(key)
+	switch {
+	case !ok:
+		s.unknown = true
+	case change.AccountID != 0:
+		s.accounts[change.AccountID] = true
+	case change.Hash == "":
+		s.hosts[change.Host] = true
+	default:
+		s.links[string(new(linkKey).append(domainID(change.DomainID), []byte(change.Hash)))] = true
 	}
-	r.load(s)
-	r.hosts.saver.log, r.links.saver.log = r.log, r.log
-	service.NewGauge(set, "linkstream_edge_snapshot_restored", "Cached hosts and links that the process found in the snapshot when it started.",
+}
+
+// record takes a record of the dump. Records that are not valid are left out.
+func (s *restoring) record(kind byte, body []byte) {
+	switch {
+	case s.unknown:
+	case kind == kindPosition:
+		s.resolver.position = decodePosition(body)
+	case kind == kindHost:
+		if e := decodeHost(body); e != nil && !s.hosts[string(e.key())] {
+			s.resolver.hosts.restore(e)
+			s.added()
+		}
+	case kind == kindLink:
+		if e := decodeLink(body); e != nil && !s.links[string(e.key())] && !s.accounts[e.value.account] {
+			s.resolver.links.restore(e)
+			s.added()
+		}
+	}
+}
+
+// added counts an entry.
+func (s *restoring) added() {
+	if s.entries++; s.entries%setsAtOnce == 0 {
+		s.wait()
+	}
+}
+
+// wait waits until the caches have the entries.
+func (s *restoring) wait() {
+	s.resolver.hosts.store.wait()
+	s.resolver.links.store.wait()
+}
+
+// restore adds an entry of a snapshot, which is dropped until Reached says that it is current.
+func (c *cache[V]) restore(e *entry[V]) {
+	e.state.setRestored()
+	c.judge(e)
+	c.store.set(e)
+}
+
+func newRestoring(r *Resolver) *restoring {
+	return &restoring{resolver: r, hosts: map[string]bool{}, links: map[string]bool{}, accounts: map[int64]bool{}}
+}
+
+// openSnapshot restores what the snapshot at path has, and begins to write dumps.
+func (r *Resolver) openSnapshot(path string, set *metrics.Set, log *slog.Logger) {
+	start := time.Now()
+	s := newRestoring(r)
+	r.snapshot = snapshot.Open(path, s.dropped, s.record, set, log)
+	s.wait()
+	r.hosts.store.each(func(*entry[domainID]) { r.restored++ })
+	r.links.store.each(func(*entry[linkIDs]) { r.restored++ })
+	service.NewGauge(set, "linkstream_edge_snapshot_restored",
+		"Cached hosts and links that the process found in the snapshot when it started.",
 		func() float64 { return float64(r.restored) })
 	if r.restored > 0 {
 		log.Info("cached links restored", "entries", r.restored, "seconds", time.Since(start).Seconds())
 	}
-	r.log.Start(r.keep)
-	return nil
-}
-
-func encodePosition(p schema.ChangePosition) []byte {
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(p.Next)), p.Last)
-}
-
-// decodePosition returns the zero position if there is none.
-func decodePosition(body []byte) schema.ChangePosition {
-	if len(body) != 16 {
-		return schema.ChangePosition{}
-	}
-	return schema.ChangePosition{Next: int64(binary.LittleEndian.Uint64(body)), Last: binary.LittleEndian.Uint64(body[8:])}
-}
-
-// keep is a snapshot.Keep. It takes the position first: changes before it have dropped all entries that they concern.
-func (r *Resolver) keep() (first []snapshot.Record, numbers []uint64) {
-	r.reaching.Lock()
-	first = []snapshot.Record{{Kind: kindPosition, Body: encodePosition(r.position)}}
-	r.reaching.Unlock()
-	return first, r.links.kept(r.hosts.kept(nil))
+	r.snapshot.Start(r.dump)
 }
 
 // Restored returns how many hosts and links the snapshot had.
 func (r *Resolver) Restored() int { return r.restored }
 
-// Position returns the position in the log of changes up to which the snapshot is true; the zero position if that is unknown.
-func (r *Resolver) Position() schema.ChangePosition {
+// Position returns up to where changes have been dropped, by this process or by the one that wrote the snapshot.
+func (r *Resolver) Position() Position {
 	r.reaching.Lock()
 	defer r.reaching.Unlock()
 	return r.position
 }
 
-// Reached says that all changes before p have been dropped, and with current that there were no more a moment ago. Then what
-// the snapshot had is as fresh as if it had just been looked up, except for what has been dropped.
+// Reached says that all changes before a position in the topic have been dropped, and with current that there were no
+// more a moment ago. Then restored entries are as fresh as if they had just been looked up, except for those that were
+// dropped. It implements stream.ChangeFollower.
 func (r *Resolver) Reached(p schema.ChangePosition, current bool) {
 	r.reaching.Lock()
-	if p != r.position {
-		r.position = p
-		if r.log != nil {
-			r.log.Append(kindPosition, encodePosition(p))
+	defer r.reaching.Unlock()
+	r.position.Topic = p
+	select {
+	case <-r.current:
+	default:
+		if current {
+			now := time.Now()
+			r.hosts.confirm(now)
+			r.links.confirm(now)
+			close(r.current)
 		}
-	}
-	r.reaching.Unlock()
-	if current && r.proven.CompareAndSwap(false, true) {
-		now := time.Now()
-		r.hosts.prove(now)
-		r.links.prove(now)
-		close(r.isProven)
 	}
 }
 
-// AwaitProof waits until restored entries need no look-up, for at most a time. It returns at once if there are none.
-func (r *Resolver) AwaitProof(ctx context.Context, most time.Duration) {
+// ReachedInOutbox says that all changes before a position in the outbox have been dropped.
+func (r *Resolver) ReachedInOutbox(position int64) {
+	r.reaching.Lock()
+	defer r.reaching.Unlock()
+	r.position.Outbox = position
+}
+
+// AwaitCurrent waits until restored entries need no look-up, for at most a time. It returns at once if there are none.
+func (r *Resolver) AwaitCurrent(ctx context.Context, most time.Duration) {
 	if r.restored == 0 {
 		return
 	}
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
-	case <-r.isProven:
+	case <-r.current:
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -1,6 +1,7 @@
 package resolve_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +45,24 @@ func (e *env) open(t testing.TB) {
 	e.store.lookups.Store(0)
 }
 
+// kill returns an env whose resolver begins with the files as they are after the list has got a key.
+func (e *env) kill(t testing.TB, key string) *env {
+	t.Helper()
+	killed := *e
+	folder := t.TempDir()
+	killed.cfg.Snapshot = filepath.Join(folder, filepath.Base(e.cfg.Snapshot))
+	testkit.Eventually(t, "the list has "+key, func() bool {
+		lists, err := filepath.Glob(e.cfg.Snapshot + ".*")
+		testkit.Must(t, err)
+		content, err := os.ReadFile(lists[0])
+		testkit.Must(t, err)
+		return bytes.Contains(content, []byte(key))
+	})
+	testkit.Must(t, os.CopyFS(folder, os.DirFS(filepath.Dir(e.cfg.Snapshot))))
+	killed.open(t)
+	return &killed
+}
+
 var somePosition = schema.ChangePosition{Next: 7, Last: 9}
 
 func TestRestart(t *testing.T) {
@@ -79,7 +97,7 @@ func TestRestart(t *testing.T) {
 		e := cached(t)
 		e.setActive(t, "abc", false)
 		e.restart(t)
-		testkit.Equal(t, "position", e.resolver.Position(), somePosition)
+		testkit.Equal(t, "position", e.resolver.Position().Topic, somePosition)
 		e.resolver.Reached(somePosition, false)
 		e.wantActive(t, "abc", now, false)
 		e.wantLookups(t, 1)
@@ -118,15 +136,15 @@ func TestRestart(t *testing.T) {
 	})
 	t.Run("the start waits for changes, not for ever, and not without links", func(t *testing.T) {
 		e := newSavedEnv(t)
-		e.resolver.AwaitProof(t.Context(), time.Hour)
+		e.resolver.AwaitCurrent(t.Context(), time.Hour)
 		e.link(t, 0, "abc", first)
 		find(t, e, "abc", first, "")
 		e.restart(t)
-		e.resolver.AwaitProof(t.Context(), time.Millisecond)
+		e.resolver.AwaitCurrent(t.Context(), time.Millisecond)
 		waited := make(chan struct{})
 		go func() {
 			defer close(waited)
-			e.resolver.AwaitProof(t.Context(), time.Hour)
+			e.resolver.AwaitCurrent(t.Context(), time.Hour)
 		}()
 		e.resolver.Reached(somePosition, false)
 		select {
@@ -242,61 +260,35 @@ func TestRestart(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a link that is found to be gone does not come back", func(t *testing.T) {
+	t.Run("links that nobody has visited since a restart outlive another one", func(t *testing.T) {
 		e := cached(t)
-		e.restart(t)
-		e.store.inject(func(context.Context) error { return schema.Errorf(schema.CodeNotFound, "no such link") })
-		find(t, e, "abc", "", schema.CodeNotFound)
 		e.store.inject(down)
-		e.want(t, "sho.rt", "abc", now.Add(e.cfg.CacheTTL), "", schema.CodeUnavailable)
-	})
-	t.Run("a new file has what was restored", func(t *testing.T) {
-		e := cached(t)
 		e.restart(t)
-		for i := range 1 << 14 { // 80 bytes each, together more than a file may grow
-			e.resolver.Drop(schema.Change{Hash: fmt.Sprintf("%064d", i)})
-		}
-		testkit.Eventually(t, "a new file", func() bool { return e.metric(t, "linkstream_edge_snapshot_rewrites_total") > 0 })
-		e.store.inject(down)
+		e.restart(t)
+		testkit.Equal(t, "position", e.resolver.Position().Topic, somePosition)
+		find(t, e, "abc", first, "")
 		e.restart(t)
 		find(t, e, "abc", first, "")
 	})
-	t.Run("a new file has no link that was dropped", func(t *testing.T) {
+	t.Run("a dump that is as new as a change has no link from before", func(t *testing.T) {
 		e := cached(t)
-		for i := range 1 << 14 {
-			e.resolver.Drop(schema.Change{Hash: fmt.Sprintf("%064d", i)})
-			if i == 0 {
-				e.resolver.Drop(schema.Change{Hash: "abc"})
-			}
-		}
-		testkit.Eventually(t, "a new file", func() bool { return e.metric(t, "linkstream_edge_snapshot_rewrites_total") > 0 })
-		e.store.inject(down)
-		e.restart(t)
-		testkit.Equal(t, "position", e.resolver.Position(), somePosition)
-		e.resolver.Reached(somePosition, true)
-		find(t, e, "abc", "", schema.CodeUnavailable)
-	})
-	t.Run("a new file that is as new as a change has no link from before", func(t *testing.T) {
-		e := cached(t)
-		later := schema.ChangePosition{Next: 8, Last: 9}
-		for range 20 { // when the link is dropped, keep has begun in most of them
-			find(t, e, "abc", first, "")
-			position, kept := resolve.KeptAround(e.resolver, func() schema.ChangePosition {
-				e.resolver.Drop(schema.Change{Hash: "abc"})
-				return later
-			})
-			if position == later && kept {
-				t.Fatal("it has the link")
-			}
-		}
-	})
-	t.Run("links of an account that changed, and that nobody has asked for since, do not come back", func(t *testing.T) {
-		e := cached(t)
-		e.resolver.Drop(schema.Change{AccountID: e.accountID})
-		e.restart(t)
-		e.store.inject(down)
-		e.resolver.Reached(somePosition, true)
-		find(t, e, "abc", "", schema.CodeUnavailable)
+		later := resolve.Position{Topic: schema.ChangePosition{Next: 8, Last: 9}, Outbox: 10}
+		release := resolve.HoldPosition(e.resolver)
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			e.resolver.Close()
+		}()
+		testkit.Eventually(t, "the dump is begun", func() bool {
+			_, err := os.Stat(e.cfg.Snapshot + ".new")
+			return err == nil
+		})
+		e.resolver.Drop(schema.Change{Hash: "abc"})
+		release(later)
+		<-closed
+		e.open(t)
+		testkit.Equal(t, "position", e.resolver.Position(), later)
+		testkit.Equal(t, "restored", e.resolver.Restored(), 0)
 	})
 	t.Run("a restored link to a host that was blocked meanwhile is not followed", func(t *testing.T) {
 		e := cached(t)
@@ -317,19 +309,60 @@ func TestRestart(t *testing.T) {
 		e.resolver.Reached(somePosition, true)
 		find(t, e, "later", second, "")
 	})
-	t.Run("a link that stays the same is written once", func(t *testing.T) {
-		e := cached(t)
-		for i := range 20 {
-			e.want(t, "sho.rt", "abc", now.Add(time.Duration(i)*2*e.cfg.CacheTTL), first, "")
+}
+
+// TestKill takes links down while they are in the dump, and kills the process, the store and the broker.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	const target = "https://example.com/"
+	e := newSavedEnv(t)
+	now, own := time.Now(), e.domain(t, "go.example.com", true)
+	for _, hash := range []string{"off", "later", "stays"} {
+		e.link(t, 0, hash, target)
+		e.link(t, own, hash, target)
+	}
+	other := schema.Account{Email: "other@example.com", CreatedAt: now}
+	testkit.Must(t, e.store.CreateAccount(t.Context(), &other))
+	e.accountID = other.ID
+	e.link(t, 0, "suspended", target)
+	everything := func(t *testing.T, e *env, gone ...string) {
+		t.Helper()
+		for _, host := range []string{"sho.rt", "go.example.com"} {
+			for _, hash := range []string{"off", "later", "stays", "suspended"} {
+				if host != "sho.rt" && hash == "suspended" {
+					continue
+				}
+				name := host + "/" + hash
+				if slices.Contains(gone, name) || slices.Contains(gone, host) {
+					e.want(t, host, hash, now, "", schema.CodeUnavailable)
+				} else {
+					e.want(t, host, hash, now, target, "")
+				}
+			}
 		}
-		e.restart(t)
-		e.want(t, "sho.rt", "abc", now, first, "")
-		e.resolver.Close()
-		e.wantLookups(t, 1)
-		content, err := os.ReadFile(e.cfg.Snapshot)
-		testkit.Must(t, err)
-		testkit.Equal(t, "records", strings.Count(string(content), first), 1)
-	})
+	}
+	everything(t, e)
+	e.resolver.Reached(somePosition, true)
+	e.restart(t) // which writes a dump
+	e.store.inject(down)
+	gone := []string{}
+	for _, c := range []struct {
+		change schema.Change
+		gone   string
+	}{
+		{schema.Change{Hash: "off"}, "sho.rt/off"},
+		{schema.Change{DomainID: own, Hash: "later"}, "go.example.com/later"},
+		{schema.Change{AccountID: other.ID}, "sho.rt/suspended"},
+		{schema.Change{Host: "go.example.com"}, "go.example.com"},
+	} {
+		e.resolver.Drop(c.change)
+		gone = append(gone, c.gone)
+		killed := e.kill(t, c.change.Key())
+		everything(t, killed, gone...)
+		killed.restart(t) // and they stay away
+		everything(t, killed, gone...)
+	}
+	testkit.Equal(t, "changes of another release are unknown", resolve.RestoresAfter("tag/1"), false)
 }
 
 // TestRestoredMemory restores more links than the cache has room for.
@@ -339,7 +372,7 @@ func TestRestoredMemory(t *testing.T) {
 	e.resolver.Close()
 	e.cfg.CacheBytes = 1 << 20
 	const links, least, most = 10_000, 3000, 4000 // of about 300 bytes
-	testkit.Must(t, resolve.WriteSnapshot(e.cfg.Snapshot, links))
+	resolve.WriteSnapshot(e.cfg.Snapshot, links)
 	e.open(t)
 	if n := e.resolver.Restored(); n < least || n > most {
 		t.Errorf("%d links restored, want %d to %d", n, least, most)
@@ -358,7 +391,7 @@ func TestRestoredMemory(t *testing.T) {
 	e.resolver.Close()
 	e.cfg.CacheBytes = 64 << 20
 	const many = 50_000 // more than the cache takes at once
-	testkit.Must(t, resolve.WriteSnapshot(e.cfg.Snapshot, many))
+	resolve.WriteSnapshot(e.cfg.Snapshot, many)
 	e.open(t)
 	testkit.Equal(t, "links restored", e.resolver.Restored(), many)
 }
@@ -409,8 +442,8 @@ func (f *feed) step(t *testing.T, random *rand.Rand, now time.Time) {
 	}
 }
 
-// TestRestartShowsEveryChange compares what links a process serves that begins after a kill, at any point of the file and with
-// any delay of the changes, with what the store has. The file is cut at every block and at some bytes in between.
+// TestRestartShowsEveryChange compares what links a process serves that begins after a kill, with any delay of the changes,
+// with what the store has.
 func TestRestartShowsEveryChange(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -433,26 +466,28 @@ func TestRestartShowsEveryChange(t *testing.T) {
 					f.step(t, random, now)
 				}
 				now = now.Add(f.cfg.CacheTTL / 3)
-				f.awaitWritten(t, fmt.Sprint("end-of-phase-", phase))
-			}
-			content, err := os.ReadFile(f.cfg.Snapshot)
-			testkit.Must(t, err)
-			f.resolver.Close()
-			f.cfg.Snapshot += ".cut"
-			cuts := []int{len(content)}
-			for range 12 {
-				cuts = append(cuts, random.IntN(len(content)))
-			}
-			for _, cut := range cuts {
-				testkit.Must(t, os.WriteFile(f.cfg.Snapshot, content[:cut], 0o600))
-				f.open(t)
-				restored += f.resolver.Restored()
+				f.restart(t) // which writes a dump
+				for kill := range 3 {
+					for range random.IntN(10) {
+						f.step(t, random, now)
+					}
+					mark := schema.Change{Hash: fmt.Sprintf("mark-%d-%d", phase, kill)}
+					f.resolver.Drop(mark)
+					lists, err := filepath.Glob(f.cfg.Snapshot + ".*")
+					testkit.Must(t, err)
+					if len(lists) == 0 { // changes were missed
+						break
+					}
+					killed := *f
+					killed.env = f.kill(t, mark.Key())
+					restored += killed.resolver.Restored()
+					killed.replay()
+					killed.compare(t, time.Now())
+				}
 				f.replay()
-				f.compare(t, time.Now())
-				f.resolver.Close()
 			}
-			if restored < len(cuts) {
-				t.Errorf("%d entries restored in %d starts", restored, len(cuts))
+			if restored < 10 {
+				t.Errorf("%d entries restored", restored)
 			}
 		})
 	}
@@ -461,7 +496,7 @@ func TestRestartShowsEveryChange(t *testing.T) {
 // replay passes on the changes that follow the position of the snapshot.
 func (f *feed) replay() {
 	f.delivered = len(f.changes)
-	if p := f.resolver.Position(); p == (schema.ChangePosition{}) {
+	if p := f.resolver.Position().Topic; p == (schema.ChangePosition{}) {
 		f.resolver.Missed()
 	} else {
 		f.delivered = int(p.Next)
@@ -481,17 +516,6 @@ func (f *feed) compare(t *testing.T, now time.Time) {
 	}
 }
 
-// awaitWritten waits until all that happened before is in the file.
-func (e *env) awaitWritten(t *testing.T, mark string) {
-	t.Helper()
-	e.resolver.Drop(schema.Change{Hash: mark})
-	testkit.Eventually(t, "the snapshot is written", func() bool {
-		content, err := os.ReadFile(e.cfg.Snapshot)
-		testkit.Must(t, err)
-		return strings.Contains(string(content), mark)
-	})
-}
-
 // anybody is a visitor of the class n.
 type anybody struct{ n uint64 }
 
@@ -509,9 +533,7 @@ func TestRestartOfExtendedLinks(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)
 	e.store.inject(down)
-	record := resolve.SavedExtended
-	record.Number = 1
-	testkit.Must(t, resolve.Restore(e.resolver, record))
+	resolve.Restore(e.resolver, resolve.SavedExtended)
 	target, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), netip.Addr{}, time.Now())
 	testkit.Must(t, err)
 	location, x := target.Extended()
@@ -524,7 +546,7 @@ func TestRestartOfExtendedLinks(t *testing.T) {
 }
 
 func FuzzRestore(f *testing.F) {
-	for _, record := range []resolve.SnapshotRecord{resolve.SavedLink, resolve.SavedExtended, resolve.SavedHost} {
+	for _, record := range []resolve.SavedRecord{resolve.SavedLink, resolve.SavedExtended, resolve.SavedHost} {
 		f.Add(record.Kind, record.Body)
 	}
 	for kind := range byte(8) {
@@ -538,10 +560,7 @@ func FuzzRestore(f *testing.F) {
 	now := time.Now()
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
 		before := slices.Clone(body)
-		err := resolve.Restore(e.resolver, resolve.SnapshotRecord{Kind: kind, Number: 1, Body: body})
-		if known := kind < 7 && kind > 0 || kind == resolve.SavedLink.Kind || kind == resolve.SavedHost.Kind; known != (err == nil) {
-			t.Errorf("kind %d: %v", kind, err)
-		}
+		resolve.Restore(e.resolver, resolve.SavedRecord{Kind: kind, Body: body})
 		if !slices.Equal(body, before) {
 			t.Error("the record was changed")
 		}

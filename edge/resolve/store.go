@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"bytes"
 	"fmt"
 	"hash/maphash"
 	"time"
@@ -10,11 +11,11 @@ import (
 
 // store holds entries by the hashes of their keys. Ristretto decides which of them are worth keeping.
 //
-// Two keys with equal hashes would be one key here. Nobody can construct such keys: the 128 bits depend on seeds that never leave the
-// process. Of two keys with the same first hash, the store has the one that was set last.
+// Of two keys with the same hash, the store has the one that was set last. Nobody can construct such keys: hashes depend
+// on a seed that never leaves the process.
 type store[V value] struct {
-	entries       *ristretto.Cache[uint64, *entry[V]]
-	first, second maphash.Seed
+	entries *ristretto.Cache[uint64, *entry[V]]
+	seed    maphash.Seed
 }
 
 // newStore returns a store of maxBytes. A 32nd of them holds ristretto's frequency counters, 3 to 4 bytes each, which is two or three
@@ -32,33 +33,30 @@ func newStore[V value](maxBytes int64) (store[V], error) {
 	if err != nil {
 		return store[V]{}, fmt.Errorf("create cache of %d bytes: %w", maxBytes, err)
 	}
-	return store[V]{entries, maphash.MakeSeed(), maphash.MakeSeed()}, nil
+	return store[V]{entries, maphash.MakeSeed()}, nil
 }
 
-// hash returns two independent hashes of a key.
-func (s *store[V]) hash(key []byte) (hash, check uint64) {
-	return maphash.Bytes(s.first, key), maphash.Bytes(s.second, key)
-}
+func (s *store[V]) hash(key []byte) uint64 { return maphash.Bytes(s.seed, key) }
 
-// get returns the entry of a key, or nil. Ristretto counts requests to find out what is worth keeping. It must not hear of keys that do
-// not exist: a flood of them would age the counts of popular links.
-func (s *store[V]) get(hash, check uint64) *entry[V] {
+// get returns the entry of a key with its hash, or nil. Ristretto counts requests to find out what is worth keeping. It
+// must not count requests for keys that do not exist: a flood of them would age the counts of popular links.
+func (s *store[V]) get(hash uint64, key []byte) *entry[V] {
 	if _, ok := s.entries.GetTTL(hash); !ok { // which does not count
 		return nil
 	}
-	return s.request(hash, check)
+	return s.request(hash, key)
 }
 
 // request is get for a key that exists, which ristretto counts in any case.
-func (s *store[V]) request(hash, check uint64) *entry[V] {
-	if e, ok := s.entries.Get(hash); ok && e.check == check {
+func (s *store[V]) request(hash uint64, key []byte) *entry[V] {
+	if e, ok := s.entries.Get(hash); ok && bytes.Equal(e.key(), key) {
 		return e
 	}
 	return nil
 }
 
 // set offers an entry to ristretto, which may decline it. Get finds it once wait has returned.
-func (s *store[V]) set(hash uint64, e *entry[V]) { s.entries.Set(hash, e, e.cost()) }
+func (s *store[V]) set(e *entry[V]) { s.entries.Set(s.hash(e.key()), e, e.cost()) }
 
 // wait waits until ristretto has dealt with what was set before.
 func (s *store[V]) wait() { s.entries.Wait() }
@@ -72,6 +70,22 @@ func (s *store[V]) each(visit func(*entry[V])) {
 		visit(e)
 		return false
 	})
+}
+
+// entriesPerChunk bounds how long collect holds a lock of ristretto's to make room for entries.
+const entriesPerChunk = 4 << 10
+
+// collect returns all entries, among them some that are set or removed meanwhile.
+func (s *store[V]) collect() (chunks [][]*entry[V]) {
+	var chunk []*entry[V]
+	s.each(func(e *entry[V]) {
+		if len(chunk) == cap(chunk) {
+			chunks = append(chunks, chunk)
+			chunk = make([]*entry[V], 0, entriesPerChunk)
+		}
+		chunk = append(chunk, e)
+	})
+	return append(chunks, chunk)
 }
 
 // close removes all entries and frees the memory. It is idempotent.

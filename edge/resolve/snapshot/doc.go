@@ -1,30 +1,37 @@
-// Package snapshot keeps a log of what an edge has cached, so that the edge has it again after a restart, however the process
-// ended. It knows neither links nor hosts: package resolve says what a record means.
+// Package snapshot keeps on disk what an edge has cached, so that the edge has it again after a restart, however the
+// process ended. It interprets neither records nor keys: package resolve does.
 //
-// # File
+// # Files
 //
-// A header is followed by blocks. Integers are little-endian; varints are those of encoding/binary.
+// A snapshot is a dump of all entries, and a list of the keys that were dropped since the dump was begun. It stands for the
+// entries of the dump that the list does not name. Integers are little-endian.
 //
-//	header   "linksnap", version (4 bytes), CRC-32C of these 12 bytes
-//	block    CRC-32C of the length and the records (4 bytes), length of the records (4 bytes, at most 64 KiB), records
-//	record   kind (1 byte), length of the body (uvarint), body
+//	dump     "linksnp2", generation (8 bytes, random), records, end
+//	record   length of the body (3 bytes), kind (1 byte, not 0), body
+//	end      4 (3 bytes), 0 (1 byte), CRC-32C of all bytes before it
 //
-// The body of an entry, a record whose kind has the bit Entry, begins with its number (uvarint). Numbers rise from record to
-// record of a file, and an entry keeps its number in every file.
+//	list     keys, the first of which is the generation (16 hexadecimal digits)
+//	key      CRC-32C of the bytes that follow, length (2 bytes), key
 //
-// # Prefixes
-//
-// A file is read up to the first block that fails its check. Every prefix of a file is correct, because records are never changed:
-// later records revoke earlier ones. So a file stays correct after kill -9, which may cut the last block short, and after a power
-// failure, which may lose any block. At worst it has fewer entries.
+// The list of the dump at a path is at the path, a dot, and the generation. A dump that fails its check is ignored, and so
+// is one whose list is missing or fails a check: without its list a dump would bring back links that were taken down.
 //
 // # Writing
 //
-// Append copies a record to memory, and never waits for the disk. One goroutine writes appended records every flushInterval. When the
-// file has grown to twice its initial size, the goroutine replaces it by a new file of the entries that are still cached. So a record
-// is written about twice, and a file is at most twice as long as the cached entries, plus slack. At most bytesPerSecond are copied to
-// a new file, so that redirects do not wait for disk or CPU.
+// A dump takes four steps, after each of which a crash leaves a dump with its list:
 //
-// If writing a block fails, the file stays as it is, a correct prefix. Later records are discarded until a new file is written, which
-// is tried every retryInterval: the old one would have a gap.
+//  1. A new list is created. Keys are appended to both lists from here on.
+//  2. The dump is written to path.new, which is synced. A key that is dropped after its entry was written is in the new
+//     list. A key that was dropped before step 1 has no older entry in the dump.
+//  3. path.new is renamed to path. Until here the old dump and its list are valid, from here on the new ones.
+//  4. The old list is removed.
+//
+// Appended keys survive kill -9, because the page cache belongs to the kernel; a power failure may take the last ones. If
+// a key cannot be appended, the dump is removed: the next one has what is cached by then.
+//
+// # Bounds
+//
+// A dump has no more bytes than its entries have in memory. There are two while one is written, at up to bytesPerSecond, so
+// that redirects wait neither for the disk nor for a CPU. A list of listBytes begins the next dump early, and one of
+// maxListBytes removes the dump.
 package snapshot

@@ -10,187 +10,108 @@ import (
 )
 
 const (
-	magic         = "linksnap"
-	version       = 1
-	headerLen     = len(magic) + 8
-	blockOverhead = 8
-	maxBlock      = 96 << 10 // bytes of the records in a block, which takes the longest link
-	keptBuffer    = 4 << 20
+	magic     = "linksnp2" // 1.0.0 wrote "linksnap"
+	headerLen = len(magic) + 8
+	prefixLen = 4         // of a record
+	maxBody   = 256 << 10 // bytes; the longest link takes 96 KiB
+	endKind   = 0
+	sumLen    = 4
+	maxKeyLen = 1<<16 - 1
 )
 
-// Entry is a bit of a record's kind. Entries are numbered, and a new file has only those that are still cached.
-const Entry = 1 << 6
-
-// Record is a record of a file. Body is borrowed: it is valid until the callback that received it returns.
-type Record struct {
-	Kind   byte
-	Number uint64 // of an entry
-	Body   []byte // without the number
-}
-
-var (
-	// errVersion means that the file has another version of the format.
-	errVersion = errors.New("the format is that of another release")
-	// errDamaged means that the rest of a file fails its checks.
-	errDamaged = errors.New("damaged")
-	// errRecord means that a record in a sound block cannot be read.
-	errRecord = errors.New("unreadable record")
-)
+// errDamaged means that a file is not complete, or has other bytes than were written.
+var errDamaged = errors.New("damaged, or of another release")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func appendHeader(dst []byte) []byte {
-	dst = append(dst, magic...)
-	dst = binary.LittleEndian.AppendUint32(dst, version)
-	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[len(dst)-headerLen+4:], castagnoli))
+func appendHeader(dst []byte, generation uint64) []byte {
+	return binary.LittleEndian.AppendUint64(append(dst, magic...), generation)
 }
 
-// blocks are blocks that are being built. The last one may be open.
-type blocks struct {
-	bytes []byte
-	last  int // where the open block begins; len(bytes) without one
+// appendRecord appends a record of at most maxBody bytes.
+func appendRecord(dst []byte, kind byte, body []byte) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(kind)<<24|uint32(len(body)))
+	return append(dst, body...)
 }
 
-// append adds a record. It returns false if the record is too long for a block.
-func (b *blocks) append(kind byte, number uint64, body []byte) bool {
-	var prefix [1 + 2*binary.MaxVarintLen64]byte
-	n := 1 + binary.PutUvarint(prefix[1:], uint64(len(body)+numberLen(kind, number)))
-	prefix[0] = kind
-	if kind&Entry != 0 {
-		n += binary.PutUvarint(prefix[n:], number)
-	}
-	size := n + len(body)
-	if size > maxBlock {
-		return false
-	}
-	if b.last < len(b.bytes) && len(b.bytes)-b.last-blockOverhead+size > maxBlock {
-		b.seal()
-	}
-	if b.last == len(b.bytes) {
-		b.bytes = append(b.bytes, make([]byte, blockOverhead)...)
-	}
-	b.bytes = append(append(b.bytes, prefix[:n]...), body...)
-	return true
+// dumpReader reads a dump, and sums the bytes that it has read.
+type dumpReader struct {
+	in  *bufio.Reader
+	sum uint32
 }
 
-// numberLen returns the length of the number at the front of a body.
-func numberLen(kind byte, number uint64) int {
-	if kind&Entry == 0 {
-		return 0
-	}
-	n := 1
-	for ; number >= 1<<7; number >>= 7 {
-		n++
-	}
-	return n
-}
-
-// seal completes the last block.
-func (b *blocks) seal() {
-	if b.last == len(b.bytes) {
-		return
-	}
-	block := b.bytes[b.last:]
-	binary.LittleEndian.PutUint32(block[4:], uint32(len(block)-blockOverhead))
-	binary.LittleEndian.PutUint32(block, crc32.Checksum(block[4:], castagnoli))
-	b.last = len(b.bytes)
-}
-
-// reset removes all blocks.
-func (b *blocks) reset() {
-	b.bytes, b.last = b.bytes[:0], 0
-	if cap(b.bytes) > keptBuffer {
-		b.bytes = nil
-	}
-}
-
-// read calls each for the records of a file, and returns the length of its sound prefix. The error says why the rest is not sound:
-// errVersion, errDamaged, or an error of r or of each. An empty file is damaged.
-func read(r io.Reader, each func(Record) error) (sound int64, err error) {
-	in := bufio.NewReaderSize(r, 4*maxBlock)
-	block := make([]byte, blockOverhead+maxBlock)
-	if err := readHeader(in, block[:headerLen]); err != nil {
+// readDump calls each for the records of a dump, and returns its generation. The body is valid until each returns. Only at
+// the end is it known whether the dump is whole: each may have been called before readDump fails.
+func readDump(in io.Reader, each func(kind byte, body []byte)) (generation uint64, err error) {
+	r := dumpReader{in: bufio.NewReaderSize(in, 4*maxBody)}
+	header, err := r.take(headerLen)
+	if err != nil {
 		return 0, err
 	}
-	sound = int64(headerLen)
+	if string(header[:len(magic)]) != magic {
+		return 0, errDamaged
+	}
+	generation = binary.LittleEndian.Uint64(header[len(magic):])
 	for {
-		n, err := readBlock(in, block)
-		if errors.Is(err, io.EOF) {
-			return sound, nil
-		}
-		if err == nil {
-			if err = readRecords(block[blockOverhead:n], each); err != nil {
-				err = fmt.Errorf("%w: %w", errRecord, err)
-			}
-		}
+		prefix, err := r.take(prefixLen)
 		if err != nil {
-			return sound, fmt.Errorf("block at %d: %w", sound, err)
+			return 0, err
 		}
-		sound += int64(n)
-	}
-}
-
-func readHeader(in io.Reader, header []byte) error {
-	if _, err := io.ReadFull(in, header); err != nil {
-		return damagedIfShort(err, "header")
-	}
-	rest := header[len(magic):]
-	if string(header[:len(magic)]) != magic || binary.LittleEndian.Uint32(rest[4:]) != crc32.Checksum(header[:headerLen-4], castagnoli) {
-		return fmt.Errorf("%w: header", errDamaged)
-	}
-	if v := binary.LittleEndian.Uint32(rest); v != version {
-		return fmt.Errorf("%w: version %d, not %d", errVersion, v, version)
-	}
-	return nil
-}
-
-// readBlock reads a block and returns its length with its header. io.EOF at the end of the file.
-func readBlock(in io.Reader, block []byte) (n int, err error) {
-	if n, err := io.ReadFull(in, block[:blockOverhead]); err != nil {
-		if n == 0 && errors.Is(err, io.EOF) {
-			return 0, io.EOF
+		word, sum := binary.LittleEndian.Uint32(prefix), r.sum
+		kind, length := byte(word>>24), int(word&(1<<24-1))
+		if length > maxBody {
+			return 0, errDamaged
 		}
-		return 0, damagedIfShort(err, "header of the block")
-	}
-	length := int(binary.LittleEndian.Uint32(block[4:]))
-	if length == 0 || length > maxBlock {
-		return 0, fmt.Errorf("%w: length %d", errDamaged, length)
-	}
-	n = blockOverhead + length
-	if _, err := io.ReadFull(in, block[blockOverhead:n]); err != nil {
-		return 0, damagedIfShort(err, "records")
-	}
-	if binary.LittleEndian.Uint32(block) != crc32.Checksum(block[4:n], castagnoli) {
-		return 0, fmt.Errorf("%w: checksum", errDamaged)
-	}
-	return n, nil
-}
-
-// damagedIfShort turns an unexpected end of the file into errDamaged. Other errors are those of the disk.
-func damagedIfShort(err error, what string) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: %s is cut short", errDamaged, what)
-	}
-	return err
-}
-
-func readRecords(records []byte, each func(Record) error) error {
-	for len(records) > 0 {
-		r := Record{Kind: records[0]}
-		length, n := binary.Uvarint(records[1:])
-		if n <= 0 || length > uint64(len(records)-1-n) {
-			return fmt.Errorf("%w: length of a record", errDamaged)
+		body, err := r.take(length)
+		if err != nil {
+			return 0, err
 		}
-		r.Body, records = records[1+n:1+n+int(length)], records[1+n+int(length):]
-		if r.Kind&Entry != 0 {
-			if r.Number, n = binary.Uvarint(r.Body); n <= 0 {
-				return fmt.Errorf("%w: number of an entry", errDamaged)
+		if kind == endKind {
+			if _, err := r.in.Peek(1); err != io.EOF || len(body) != sumLen || binary.LittleEndian.Uint32(body) != sum {
+				return 0, errDamaged
 			}
-			r.Body = r.Body[n:]
+			return generation, nil
 		}
-		if err := each(r); err != nil {
-			return err
-		}
+		each(kind, body)
 	}
-	return nil
+}
+
+// take returns the next n bytes, which are valid until the next call.
+func (r *dumpReader) take(n int) ([]byte, error) {
+	b, err := r.in.Peek(n)
+	if err == io.EOF {
+		return nil, errDamaged
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.sum = crc32.Update(r.sum, castagnoli, b)
+	_, err = r.in.Discard(n)
+	return b, err
+}
+
+// appendKey appends a key, of at most maxKeyLen bytes, to a list.
+func appendKey(dst []byte, key string) []byte {
+	begin := len(dst)
+	dst = binary.LittleEndian.AppendUint16(append(dst, 0, 0, 0, 0), uint16(len(key)))
+	dst = append(dst, key...)
+	binary.LittleEndian.PutUint32(dst[begin:], crc32.Checksum(dst[begin+sumLen:], castagnoli))
+	return dst
+}
+
+// readList returns the keys of a list.
+func readList(list []byte) (keys []string, err error) {
+	const prefix = sumLen + 2
+	for rest := list; len(rest) > 0; {
+		if len(rest) < prefix {
+			return nil, errDamaged
+		}
+		end := prefix + int(binary.LittleEndian.Uint16(rest[sumLen:]))
+		if end > len(rest) || binary.LittleEndian.Uint32(rest) != crc32.Checksum(rest[sumLen:end], castagnoli) {
+			return nil, fmt.Errorf("key at %d: %w", len(list)-len(rest), errDamaged)
+		}
+		keys = append(keys, string(rest[prefix:end]))
+		rest = rest[end:]
+	}
+	return keys, nil
 }

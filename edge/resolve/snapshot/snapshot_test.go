@@ -2,11 +2,15 @@ package snapshot_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,425 +24,440 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const (
-	kindEntry = snapshot.Entry | 1
-	kindNote  = 2
-)
+const kind = 7 // of the records in these tests
 
-// file is a snapshot on disk.
-type file struct {
-	path    string
-	log     *testkit.Buffer
-	metrics *metrics.Set
+// cache is the entries of an edge, and its snapshot.
+type cache struct {
+	dir      string
+	log      *testkit.Buffer
+	metrics  *metrics.Set
+	snapshot *snapshot.Snapshot
+	dropped  []string // in the list that was restored
+
+	mu      sync.Mutex
+	entries map[string]string
+	while   func() error // is called after the last entry of a dump; may be nil
 }
 
-func newFile(t *testing.T) *file {
+// open opens the snapshot in a folder, with the entries that it stands for.
+func open(t testing.TB, dir string) *cache {
 	t.Helper()
-	return &file{path: filepath.Join(t.TempDir(), "snapshot"), log: new(testkit.Buffer)}
-}
-
-// open opens the snapshot and returns its records: "1:body" for entries, "body" for others.
-func (f *file) open(t testing.TB) (l *snapshot.Log, records []string) {
-	t.Helper()
-	f.metrics = metrics.NewSet()
-	l, err := snapshot.Open(f.path, func(r snapshot.Record) error {
-		text := string(r.Body)
-		if r.Kind == kindEntry {
-			text = fmt.Sprintf("%d:%s", r.Number, text)
+	c := &cache{dir: dir, log: new(testkit.Buffer), metrics: metrics.NewSet(), entries: map[string]string{}}
+	c.snapshot = snapshot.Open(c.path(), func(key string) { c.dropped = append(c.dropped, key) }, func(k byte, body []byte) {
+		key, value, _ := strings.Cut(string(body), "=")
+		testkit.Equal(t, "kind", k, kind)
+		if !slices.Contains(c.dropped, key) {
+			c.entries[key] = value
 		}
-		records = append(records, text)
-		return nil
-	}, f.metrics, f.log.Logger())
-	testkit.Must(t, err)
-	return l, records
+	}, c.metrics, c.log.Logger())
+	t.Cleanup(c.snapshot.Kill)
+	return c
 }
 
-// read returns the records.
-func (f *file) read(t testing.TB) []string {
-	t.Helper()
-	l, records := f.open(t)
-	l.Close()
-	return records
-}
+func (c *cache) path() string { return filepath.Join(c.dir, "snapshot") }
 
-// add appends entries, in a block of their own.
-func (f *file) add(t testing.TB, bodies ...string) {
-	t.Helper()
-	l, _ := f.open(t)
-	for _, body := range bodies {
-		l.Append(kindEntry, []byte(body))
-	}
-	l.Close()
-}
-
-func (f *file) bytes(t testing.TB) []byte {
-	t.Helper()
-	content, err := os.ReadFile(f.path)
-	testkit.Must(t, err)
-	return content
-}
-
-func (f *file) write(t testing.TB, content []byte) {
-	t.Helper()
-	testkit.Must(t, os.WriteFile(f.path, content, 0o600))
-}
-
-func TestRecordsAreReadAgain(t *testing.T) {
-	f := newFile(t)
-	testkit.Equal(t, "records of a new file", len(f.read(t)), 0)
-	f.add(t, "a", "", strings.Repeat("long", 4000))
-	l, _ := f.open(t)
-	testkit.Equal(t, "number of a note", l.Append(kindNote, []byte("note")), 0)
-	testkit.Equal(t, "number of the next entry", l.Append(kindEntry, []byte("b")), 4)
-	l.Close()
-	testkit.Equal(t, "records", f.read(t), []string{"1:a", "2:", "3:" + strings.Repeat("long", 4000), "note", "4:b"})
-	testkit.Equal(t, "log", f.log.String(), "")
-	info, err := os.Stat(f.path)
-	testkit.Must(t, err)
-	testkit.Equal(t, "mode", info.Mode(), 0o600)
-	testkit.Equal(t, "size", f.metrics.GetOrCreateGauge("linkstream_edge_snapshot_bytes", nil).Get(), float64(info.Size()))
-}
-
-// A process that is killed while it writes a new file leaves it.
-func TestUnfinishedFileIsRemoved(t *testing.T) {
-	f := newFile(t)
-	f.add(t, "a")
-	testkit.Must(t, os.WriteFile(f.path+".new", f.bytes(t), 0o600))
-	testkit.Equal(t, "records", f.read(t), []string{"1:a"})
-	_, err := os.Stat(f.path + ".new")
-	testkit.Equal(t, "removed", os.IsNotExist(err), true)
-}
-
-func TestLongestRecordsAreReadAgain(t *testing.T) {
-	for length := snapshot.MaxBlock - 16; length <= snapshot.MaxBlock; length++ {
-		f := newFile(t)
-		l, _ := f.open(t)
-		l.Append(kindNote, []byte("before"))
-		body := strings.Repeat("x", length)
-		l.Append(kindEntry, []byte(body))
-		taken := l.SavedSince() == 0 // otherwise it was discarded
-		l.Close()
-		if taken != (length <= snapshot.MaxBlock-5) { // its kind, its length and its number
-			t.Errorf("an entry of %d bytes is taken: %t", length, taken)
+// start starts to write dumps, each of which ends with a call of while.
+func (c *cache) start(while func() error) {
+	c.snapshot.Start(func(w *snapshot.Writer) error {
+		c.mu.Lock()
+		entries := maps.Clone(c.entries)
+		c.mu.Unlock()
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			if err := w.Add(kind, []byte(key+"="+entries[key])); err != nil {
+				return err
+			}
 		}
-		if records := f.read(t); taken && !slices.Equal(records, []string{"before", "1:" + body}) {
-			t.Errorf("%d records after one of %d bytes", len(records), length)
-		}
-	}
-}
-
-func TestManyRecordsAreReadAgain(t *testing.T) {
-	f := newFile(t)
-	var bodies, want []string
-	for i := range 5000 { // several blocks
-		bodies = append(bodies, strings.Repeat("x", i%97))
-		want = append(want, fmt.Sprintf("%d:%s", i+1, bodies[i]))
-	}
-	f.add(t, bodies...)
-	if !slices.Equal(f.read(t), want) {
-		t.Error("the records are others than those that were appended")
-	}
-}
-
-// TestDamage damages a file in every way that concerns one byte.
-func TestDamage(t *testing.T) {
-	f := newFile(t)
-	f.add(t, "a", "b")
-	f.add(t, "c")
-	f.add(t, "d", "e")
-	whole, all := f.bytes(t), f.read(t)
-	prefixes := [][]string{nil, all[:2], all[:3], all}
-	check := func(t *testing.T, what string, at int) {
-		t.Helper()
-		before := f.read(t)
-		sound := slices.IndexFunc(prefixes[:3], func(p []string) bool { return slices.Equal(p, before) }) >= 0
-		if !sound || !f.log.Contains("not used to its end") {
-			t.Fatalf("%s %d: records %q, log %q", what, at, before, f.log.String())
-		}
-		f.add(t, "new")
-		if after := f.read(t); len(after) != len(before)+1 || !slices.Equal(after[:len(before)], before) {
-			t.Fatalf("%s %d: records %q, and then %q", what, at, before, after)
-		}
-	}
-	for at := range whole {
-		for _, flip := range []byte{1, 0x80, 0xff} {
-			damaged := bytes.Clone(whole)
-			damaged[at] ^= flip
-			f.write(t, damaged)
-			f.log = new(testkit.Buffer)
-			check(t, "damaged byte", at)
-		}
-		f.write(t, whole[:at])
-		f.log = new(testkit.Buffer)
-		if at == 0 || slices.Contains(blockEnds(whole), at) { // as if the rest had never been written
-			continue
-		}
-		check(t, "length", at)
-	}
-	f.write(t, append(bytes.Clone(whole), make([]byte, 4096)...)) // what some file systems leave after a power failure
-	testkit.Equal(t, "records before zeros", f.read(t), all)
-	testkit.Equal(t, "size after zeros", len(f.bytes(t)), len(whole))
-}
-
-// blockEnds returns where the header of a file and its blocks end.
-func blockEnds(content []byte) (ends []int) {
-	for end := 16; end <= len(content); {
-		ends = append(ends, end)
-		if end+8 > len(content) {
-			break
-		}
-		end += 8 + int(content[end+4]) + int(content[end+5])<<8
-	}
-	return ends
-}
-
-func TestAnotherVersionIsNotRead(t *testing.T) {
-	f := newFile(t)
-	f.add(t, "a")
-	f.write(t, snapshot.WithVersion(f.bytes(t), 2))
-	testkit.Equal(t, "records", len(f.read(t)), 0)
-	if !f.log.Contains("the format is that of another release: version 2, not 1") {
-		t.Errorf("log %q", f.log.String())
-	}
-	f.add(t, "b")
-	testkit.Equal(t, "records", f.read(t), []string{"1:b"})
-}
-
-func TestReadersRefuseRecords(t *testing.T) {
-	f := newFile(t)
-	f.add(t, "a")
-	f.add(t, "b", "unknown", "c")
-	l, err := snapshot.Open(f.path, func(r snapshot.Record) error {
-		if string(r.Body) == "unknown" {
-			return fmt.Errorf("kind of another release")
-		}
-		return nil
-	}, metrics.NewSet(), f.log.Logger())
-	testkit.Must(t, err)
-	testkit.Equal(t, "first number to be trusted", l.SavedSince(), 4) // b was passed on, and is not in the file any more
-	testkit.Equal(t, "next number", l.Append(kindEntry, []byte("d")), 4)
-	l.Close()
-	testkit.Equal(t, "records", f.read(t), []string{"1:a", "4:d"})
-}
-
-// within runs f in a bubble, where time passes at once.
-func within(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, f)
-}
-
-func TestWritesInTheBackground(t *testing.T) {
-	within(t, func(t *testing.T) {
-		f := newFile(t)
-		l, _ := f.open(t)
-		l.Start(func() ([]snapshot.Record, []uint64) { return nil, nil })
-		l.Append(kindEntry, []byte("a"))
-		time.Sleep(snapshot.FlushInterval + 1)
-		synctest.Wait()
-		killed := *f // what a process finds that begins after kill -9
-		killed.path = filepath.Join(t.TempDir(), "copy")
-		killed.write(t, f.bytes(t))
-		testkit.Equal(t, "records", killed.read(t), []string{"1:a"})
-		l.Close()
-		l.Close()
+		return while()
 	})
 }
 
-func TestNewFile(t *testing.T) {
-	within(t, func(t *testing.T) {
-		f := newFile(t)
-		l, _ := f.open(t)
-		kept := []uint64{}
-		l.Start(func() ([]snapshot.Record, []uint64) {
-			return []snapshot.Record{{Kind: kindNote, Body: []byte("position")}}, slices.Clone(kept)
+// nothing is for start.
+func nothing() error { return nil }
+
+func (c *cache) put(key, value string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries[key] = value
+}
+
+// drop drops an entry, and waits until it is in the list.
+func (c *cache) drop(key string) {
+	c.mu.Lock()
+	delete(c.entries, key)
+	c.mu.Unlock()
+	c.snapshot.Add(key)
+	wait(0)
+}
+
+// copied returns a copy of the files, as a process finds them that begins after kill -9 at this moment.
+func (c *cache) copied(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	testkit.Must(t, os.CopyFS(dir, os.DirFS(c.dir)))
+	return dir
+}
+
+// restored returns the entries that the files in a folder stand for.
+func restored(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	c := open(t, dir)
+	c.snapshot.Kill()
+	return c.entries
+}
+
+// wait waits for d, in a bubble, and for what happens then.
+func wait(d time.Duration) { time.Sleep(d + time.Millisecond) }
+
+// list returns the path of the list.
+func (c *cache) list(t testing.TB) string {
+	t.Helper()
+	paths, err := filepath.Glob(c.path() + ".*")
+	testkit.Must(t, err)
+	if len(paths) != 1 {
+		t.Fatalf("lists: %q", paths)
+	}
+	return paths[0]
+}
+
+func (c *cache) count(name string) uint64 {
+	return c.metrics.GetOrCreateCounter("linkstream_edge_snapshot_" + name + "_total").Get()
+}
+
+// closed returns a folder with the snapshot of a process that has stopped.
+func closed(t testing.TB, entries map[string]string) (dir string) {
+	t.Helper()
+	c := open(t, t.TempDir())
+	c.entries = entries
+	c.start(nothing)
+	c.snapshot.Close()
+	c.snapshot.Close()
+	return c.dir
+}
+
+// want requires that the files in a folder stand for these entries.
+func want(t testing.TB, dir string, entries map[string]string) {
+	t.Helper()
+	testkit.Equal(t, "entries", restored(t, dir), entries)
+}
+
+func TestEntriesAreRestored(t *testing.T) {
+	t.Run("after a stop", func(t *testing.T) {
+		entries := map[string]string{"a": "1", "b": "", "l": strings.Repeat("x", snapshot.MaxBody-2)}
+		for i := range 30_000 { // several pieces
+			entries[fmt.Sprint("many", i)] = strings.Repeat("y", i%97)
+		}
+		dir := closed(t, maps.Clone(entries))
+		if !maps.Equal(restored(t, dir), entries) || !maps.Equal(restored(t, dir), entries) {
+			t.Error("other entries")
+		}
+		info, err := os.Stat(filepath.Join(dir, "snapshot"))
+		testkit.Must(t, err)
+		testkit.Equal(t, "mode", info.Mode(), 0o600)
+	})
+	t.Run("without those that are too long", func(t *testing.T) {
+		dir := closed(t, map[string]string{"a": "1", "l": strings.Repeat("x", snapshot.MaxBody-1)})
+		want(t, dir, map[string]string{"a": "1"})
+	})
+	t.Run("after a kill, as they were in the last dump", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := open(t, t.TempDir())
+			c.start(nothing)
+			c.put("a", "1")
+			wait(snapshot.DumpInterval)
+			c.put("b", "2")
+			want(t, c.copied(t), map[string]string{"a": "1"})
+			wait(snapshot.DumpInterval)
+			want(t, c.copied(t), map[string]string{"a": "1", "b": "2"})
+			testkit.Equal(t, "dumps", c.count("dumps"), 2)
+			testkit.Equal(t, "log", c.log.String(), "")
+			c.list(t) // there is one
 		})
-		body := strings.Repeat("x", 1000)
-		const entries = 3000 // of which two thirds are not cached any more
-		largest := 0
-		for range entries {
-			if n := l.Append(kindEntry, []byte(body)); n%3 == 0 {
-				kept = append([]uint64{n}, kept...) // the order does not matter
+	})
+}
+
+func TestDroppedEntriesAreNotRestored(t *testing.T) {
+	begin := func(t *testing.T) *cache {
+		c := open(t, closed(t, map[string]string{"a": "1", "b": "2"}))
+		c.start(nothing)
+		return c
+	}
+	t.Run("after a kill at any time", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := begin(t)
+			c.drop("a")
+			want(t, c.copied(t), map[string]string{"b": "2"})
+		})
+	})
+	t.Run("after two processes that were killed before their first dump", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := begin(t)
+			c.drop("a")
+			again := open(t, c.copied(t))
+			again.start(nothing)
+			again.drop("b")
+			want(t, again.copied(t), map[string]string{})
+		})
+	})
+	t.Run("until a dump has them again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := begin(t)
+			c.drop("a")
+			c.put("a", "new")
+			wait(snapshot.DumpInterval)
+			want(t, c.copied(t), map[string]string{"a": "new", "b": "2"})
+		})
+	})
+	t.Run("after everything was dropped", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := begin(t)
+			c.snapshot.Invalidate()
+			wait(0)
+			want(t, c.copied(t), map[string]string{})
+			wait(snapshot.DumpInterval)
+			want(t, c.copied(t), map[string]string{"a": "1", "b": "2"}) // they are in the cache again
+		})
+	})
+	t.Run("if they were dropped just before a stop whose dump fails", func(t *testing.T) {
+		c := open(t, closed(t, map[string]string{"a": "1", "b": "2"}))
+		c.start(func() error { return errors.New("no more entries") })
+		c.snapshot.Add("a")
+		c.snapshot.Close()
+		want(t, c.dir, map[string]string{"b": "2"})
+	})
+}
+
+// TestKillAtAnyPoint kills a process that drops entries before, while and after it writes a dump. No entry comes back, and
+// no other one is lost.
+func TestKillAtAnyPoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, closed(t, map[string]string{"before": "1", "while": "1", "after": "1", "stays": "1"}))
+		entries := map[string]string{"before": "1", "while": "1", "after": "1", "stays": "1"}
+		drop := func(key string) {
+			c.drop(key)
+			delete(entries, key)
+		}
+		check := func() {
+			t.Helper()
+			want(t, c.copied(t), entries)
+		}
+		c.start(func() error {
+			check() // there are two lists, and a part of the new dump
+			drop("while")
+			check()
+			return nil
+		})
+		drop("before")
+		check()
+		list := c.list(t)
+		content, err := os.ReadFile(list)
+		testkit.Must(t, err)
+		wait(snapshot.DumpInterval + time.Second)
+		testkit.Equal(t, "dumps", c.count("dumps"), 1)
+		testkit.Must(t, os.WriteFile(list, content, 0o600)) // as if the kill had come before it was removed
+		check()
+		testkit.Must(t, os.Remove(list))
+		drop("after")
+		check()
+	})
+}
+
+// A dump that fails leaves the old one, whose list goes on.
+func TestDumpThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, closed(t, map[string]string{"a": "1", "b": "2", "c": "3"}))
+		var fails atomic.Bool
+		fails.Store(true)
+		c.start(func() error {
+			if fails.Load() {
+				c.drop("a")
+				return errors.New("no more entries")
 			}
-			l.Append(kindNote, []byte("dropped"))
-			time.Sleep(snapshot.FlushInterval + 1)
-			synctest.Wait()
-			info, err := os.Stat(f.path)
+			return nil
+		})
+		wait(snapshot.DumpInterval + time.Second)
+		testkit.Equal(t, "failures", c.count("failures"), 1)
+		testkit.Equal(t, "reported", c.log.Contains("no more entries"), true)
+		want(t, c.copied(t), map[string]string{"b": "2", "c": "3"})
+		c.drop("b")
+		want(t, c.copied(t), map[string]string{"c": "3"})
+		fails.Store(false)
+		c.put("d", "4")
+		wait(snapshot.DumpInterval)
+		want(t, c.copied(t), map[string]string{"c": "3", "d": "4"})
+	})
+}
+
+// A dump is not used if everything is dropped while it is written.
+func TestInvalidWhileItIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, closed(t, map[string]string{"a": "1"}))
+		c.start(func() error {
+			c.snapshot.Invalidate()
+			wait(0)
+			return nil
+		})
+		wait(snapshot.DumpInterval + time.Second)
+		want(t, c.copied(t), map[string]string{})
+		testkit.Equal(t, "log", c.log.String(), "")
+		files, err := os.ReadDir(c.dir)
+		testkit.Must(t, err)
+		testkit.Equal(t, "files", len(files), 0)
+	})
+}
+
+func TestStopEndsADump(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, t.TempDir())
+		for i := range 1000 {
+			c.put(fmt.Sprint(i), strings.Repeat("x", 100_000))
+		}
+		c.start(nothing)
+		time.Sleep(snapshot.DumpInterval + 100*time.Millisecond) // a dump of 100 MB takes longer
+		testkit.Equal(t, "dumps", c.count("dumps"), 0)
+		begin := time.Now()
+		c.snapshot.Close()
+		if pauses := time.Since(begin); pauses > 50*time.Millisecond {
+			t.Errorf("Close pauses for %v", pauses)
+		}
+		testkit.Equal(t, "dumps", c.count("dumps"), 1)
+		testkit.Equal(t, "failures", c.count("failures"), 0)
+		testkit.Equal(t, "entries", len(restored(t, c.dir)), 1000)
+	})
+}
+
+// TestDamage damages either file in every way that concerns one byte or the length.
+func TestDamage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, closed(t, map[string]string{"a": "1", "b": "2"}))
+		c.start(nothing)
+		c.drop("a")
+		want(t, c.copied(t), map[string]string{"b": "2"})
+		refuses := func(what, path string, content []byte) {
+			t.Helper()
+			dir := c.copied(t)
+			testkit.Must(t, os.WriteFile(filepath.Join(dir, filepath.Base(path)), content, 0o600))
+			again := open(t, dir)
+			again.snapshot.Kill()
+			files, err := os.ReadDir(dir)
 			testkit.Must(t, err)
-			largest = max(largest, int(info.Size()))
-		}
-		l.Close()
-		if n := f.metrics.GetOrCreateCounter("linkstream_edge_snapshot_rewrites_total").Get(); n < 1 || n > 5 {
-			t.Errorf("%d new files", n)
-		}
-		records := f.read(t)
-		testkit.Equal(t, "first record", records[0], "position")
-		for _, n := range kept {
-			if !slices.Contains(records, fmt.Sprintf("%d:%s", n, body)) {
-				t.Fatalf("entry %d is not in the file", n)
+			if len(again.entries) > 0 || len(files) > 0 || !again.log.Contains("is not used") {
+				t.Fatalf("%s: entries %v, files %v, log %q", what, again.entries, files, again.log)
 			}
 		}
-		if limit := 2*entries/3*1000*11/10 + snapshot.Slack; largest > limit {
-			t.Errorf("the file had %d bytes, more than %d", largest, limit)
+		generation := strings.TrimPrefix(filepath.Ext(c.list(t)), ".")
+		for _, path := range []string{c.path(), c.list(t)} {
+			whole, err := os.ReadFile(path)
+			testkit.Must(t, err)
+			for at := range whole {
+				for _, flip := range []byte{1, 0x80, 0xff} {
+					damaged := bytes.Clone(whole)
+					damaged[at] ^= flip
+					refuses(fmt.Sprint("damaged byte ", at), path, damaged)
+				}
+				// A list that ends between two keys is a shorter one. Kill -9 does not shorten a file.
+				if at != len(snapshot.EncodeList(generation)) || path == c.path() {
+					refuses(fmt.Sprint("length ", at), path, whole[:at])
+				}
+			}
+			refuses("zeros that a power failure has left", path, append(bytes.Clone(whole), 0, 0, 0, 0, 0, 0, 0, 0))
 		}
-		testkit.Equal(t, "log", f.log.String(), "")
+		refuses("the list of another dump", c.list(t), snapshot.EncodeList("0123456789abcdef"))
+		refuses("the file of release 1.0.0", c.path(), []byte("linksnap\x01\x00\x00\x00\xaa\xbb\xcc\xdd and blocks"))
+		testkit.Must(t, os.Remove(c.list(t)))
+		want(t, c.copied(t), map[string]string{})
 	})
 }
 
 // TestFullDisk puts the device /dev/full, which has no room for anything, in the place of files.
 func TestFullDisk(t *testing.T) {
-	within(t, func(t *testing.T) {
-		f := newFile(t)
-		testkit.Must(t, os.Symlink("/dev/full", f.path))
-		l, records := f.open(t)
-		testkit.Equal(t, "records", len(records), 0)
-		testkit.Must(t, os.Symlink("/dev/full", f.path+".new"))
-		lost := l.Append(kindEntry, []byte("lost"))
-		l.Start(func() ([]snapshot.Record, []uint64) {
-			return []snapshot.Record{{Kind: kindNote, Body: []byte("position")}}, []uint64{lost}
+	t.Run("the old dump stays while there is no room for a new one", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := open(t, closed(t, map[string]string{"a": "1", "b": "2"}))
+			testkit.Must(t, os.Symlink("/dev/full", c.path()+".new"))
+			c.start(nothing)
+			c.drop("a")
+			wait(snapshot.DumpInterval)
+			testkit.Equal(t, "reported", c.log.Contains("no space left on device"), true)
+			testkit.Equal(t, "failures", c.count("failures"), 1)
+			want(t, c.copied(t), map[string]string{"b": "2"})
 		})
-		time.Sleep(snapshot.RetryInterval + snapshot.FlushInterval)
-		synctest.Wait()
-		if n := strings.Count(f.log.String(), "no space left on device"); n != 1 { // that of the new file
-			t.Errorf("%d failures for lack of space in %q", n, f.log.String())
-		}
-		if since := l.SavedSince(); since <= lost {
-			t.Errorf("entries since %d are to be trusted, and %d was lost", since, lost)
-		}
-		time.Sleep(snapshot.RetryInterval + snapshot.FlushInterval) // there is room now
-		synctest.Wait()
-		l.Append(kindEntry, []byte("saved"))
-		l.Close()
-		testkit.Equal(t, "records", f.read(t), []string{"position", "2:saved"})
+	})
+	t.Run("a dump is removed if a key cannot be appended to its list", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := open(t, closed(t, map[string]string{"a": "1", "b": "2"}))
+			full := filepath.Join(t.TempDir(), "full") // a name that may be removed
+			testkit.Must(t, os.Symlink("/dev/full", full))
+			testkit.Must(t, snapshot.SetList(c.snapshot, full))
+			c.start(nothing)
+			c.drop("a")
+			testkit.Equal(t, "failures", c.count("failures"), 1)
+			want(t, c.copied(t), map[string]string{})
+			wait(snapshot.DumpInterval) // there is room now
+			want(t, c.copied(t), map[string]string{"b": "2"})
+		})
 	})
 }
 
-// TestDiscardedRecordsStayAway fills the memory for records that wait for the disk. What is discarded then is true no more when a new file
-// is made, and must not come back behind newer records.
-func TestDiscardedRecordsStayAway(t *testing.T) {
-	within(t, func(t *testing.T) {
-		f := newFile(t)
-		l, _ := f.open(t)
-		body := bytes.Repeat([]byte("x"), snapshot.MaxBlock/2)
-		last := uint64(0)
-		for l.SavedSince() == 0 {
-			if last = l.Append(kindEntry, body); last > 10_000 {
-				t.Fatal("the memory has no bound")
+// A list that becomes long ends with a dump, and one that becomes longer yet without one.
+func TestLongList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, closed(t, map[string]string{"a": "1"}))
+		var fails atomic.Bool
+		c.start(func() error {
+			if fails.Load() {
+				return errors.New("no more entries")
 			}
-		}
-		testkit.Equal(t, "number of an entry that is discarded", l.Append(kindEntry, body), last+1)
-		l.Start(func() ([]snapshot.Record, []uint64) {
-			return []snapshot.Record{{Kind: kindNote, Body: []byte("position")}}, nil
+			return nil
 		})
-		time.Sleep(snapshot.FlushInterval + 1)
-		synctest.Wait()
-		if since := l.SavedSince(); since <= last+1 {
-			t.Errorf("entries since %d are to be trusted, and %d was discarded", since, last+1)
+		drop := func(size int) {
+			const key = 1 << 10
+			for n := 0; n < size; n += key {
+				c.snapshot.Add(strings.Repeat("x", key))
+			}
+			wait(0)
 		}
-		l.Append(kindEntry, []byte("new"))
-		l.Close()
-		testkit.Equal(t, "records", f.read(t), []string{"position", fmt.Sprintf("%d:new", last+2)})
+		drop(snapshot.ListBytes / 2)
+		testkit.Equal(t, "dumps", c.count("dumps"), 0)
+		drop(snapshot.ListBytes / 2)
+		testkit.Equal(t, "dumps", c.count("dumps"), 1)
+		want(t, c.copied(t), map[string]string{"a": "1"})
+		fails.Store(true)
+		drop(snapshot.MaxListBytes)
+		testkit.Equal(t, "reported", c.log.Contains("dropped keys were lost"), true)
+		want(t, c.copied(t), map[string]string{})
+		fails.Store(false)
+		wait(snapshot.DumpInterval)
+		want(t, c.copied(t), map[string]string{"a": "1"})
 	})
 }
 
-// The old file stays while there is no room for a new one.
-func TestNewFileThatCannotBeMade(t *testing.T) {
-	within(t, func(t *testing.T) {
-		f := newFile(t)
-		l, _ := f.open(t)
-		testkit.Must(t, os.Mkdir(f.path+".new", 0o700))
-		testkit.Must(t, os.WriteFile(f.path+".new/file", nil, 0o600)) // so that the folder cannot be removed
-		l.Start(func() ([]snapshot.Record, []uint64) { return nil, nil })
-		var want []string
-		for len(want) < 30 { // which is more than a file may grow
-			body := strings.Repeat("x", snapshot.Slack/20)
-			want = append(want, fmt.Sprintf("%d:%s", l.Append(kindEntry, []byte(body)), body))
-			time.Sleep(snapshot.FlushInterval + 1)
-			synctest.Wait()
-		}
-		testkit.Equal(t, "failures", f.metrics.GetOrCreateCounter("linkstream_edge_snapshot_failures_total").Get(), 1)
-		testkit.Equal(t, "first number to be trusted", l.SavedSince(), 0)
-		l.Close()
-		testkit.Must(t, os.RemoveAll(f.path+".new"))
-		if !slices.Equal(f.read(t), want) {
-			t.Error("the records are others than those that were appended")
-		}
-	})
-}
-
-// Entries that the disk has lost are saved again when they are looked up.
-func TestFileThatBecomesUnreadable(t *testing.T) {
-	within(t, func(t *testing.T) {
-		f := newFile(t)
-		l, _ := f.open(t)
-		l.Start(func() ([]snapshot.Record, []uint64) { return nil, []uint64{1, 2, 3} })
-		add := func(body string) {
-			l.Append(kindEntry, []byte(body))
-			time.Sleep(snapshot.FlushInterval + 1)
-			synctest.Wait()
-		}
-		add("sound")
-		add("damaged")
-		add("behind it")
-		content := f.bytes(t)
-		content[bytes.Index(content, []byte("damaged"))] ^= 1
-		file, err := os.OpenFile(f.path, os.O_WRONLY, 0)
-		testkit.Must(t, err)
-		_, err = file.Write(content)
-		testkit.Must(t, err)
-		testkit.Close(t, file)
-		for f.metrics.GetOrCreateCounter("linkstream_edge_snapshot_rewrites_total").Get() == 0 {
-			add(strings.Repeat("x", snapshot.Slack/20))
-		}
-		if since := l.SavedSince(); since <= 3 {
-			t.Errorf("entries since %d are to be trusted, and 2 and 3 are gone", since)
-		}
-		l.Close()
-		testkit.Equal(t, "records", f.read(t), []string{"1:sound"})
-		testkit.Equal(t, "reported", f.log.Contains("has become unreadable"), true)
-	})
-}
-
-// A disk that fails is asked now and then, not all the time.
-func TestFailuresPause(t *testing.T) {
-	within(t, func(t *testing.T) {
-		f := newFile(t)
-		testkit.Must(t, os.Symlink("/dev/full", f.path))
-		l, _ := f.open(t)
-		testkit.Must(t, os.Mkdir(f.path+".new", 0o700))
-		testkit.Must(t, os.WriteFile(f.path+".new/file", nil, 0o600)) // so that the folder cannot be removed
-		l.Start(func() ([]snapshot.Record, []uint64) { return nil, nil })
-		time.Sleep(10 * snapshot.RetryInterval)
-		synctest.Wait()
-		if n := f.metrics.GetOrCreateCounter("linkstream_edge_snapshot_failures_total").Get(); n < 9 || n > 11 {
-			t.Errorf("%d failures while ten are due", n)
-		}
-		l.Close()
-	})
-}
-
-func FuzzRead(f *testing.F) {
-	seed := &file{path: filepath.Join(f.TempDir(), "snapshot"), log: new(testkit.Buffer)}
-	f.Add([]byte{})
-	seed.add(f, "a", "b")
-	f.Add(seed.bytes(f))
-	seed.add(f, "c")
-	whole := seed.bytes(f)
+func FuzzDump(f *testing.F) {
+	whole := snapshot.EncodeDump(42, []byte("\x01position"), []byte("\x03link"))
 	f.Add(whole)
 	f.Add(whole[:len(whole)-1])
+	f.Add(snapshot.EncodeDump(0))
+	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, content []byte) {
-		file := newFile(t)
-		file.write(t, content)
-		l, records := file.open(t)
-		// 1. What is read is in a file that is not longer than before, but for its header.
-		if size := len(file.bytes(t)); size > max(16, len(content)) {
-			t.Errorf("%d bytes became %d", len(content), size)
+		var records [][]byte
+		generation, err := snapshot.ReadDump(bytes.NewReader(content), func(kind byte, body []byte) {
+			records = append(records, append([]byte{kind}, body...))
+		})
+		// What is accepted is what was written.
+		if err == nil && !bytes.Equal(snapshot.EncodeDump(generation, records...), content) {
+			t.Errorf("%q has %d records", content, len(records))
 		}
-		l.Append(kindEntry, []byte("new"))
-		l.Close()
-		// 2. It is read again, with what was appended.
-		again := file.read(t)
-		if len(again) != len(records)+1 || !slices.Equal(again[:len(records)], records) {
-			t.Errorf("records %q, and then %q", records, again)
+	})
+}
+
+func FuzzDropped(f *testing.F) {
+	whole := snapshot.EncodeList("0123456789abcdef", "link/1/abc", "")
+	f.Add(whole)
+	f.Add(whole[:len(whole)-1])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, content []byte) {
+		keys, err := snapshot.ReadList(content)
+		if err == nil && !bytes.Equal(snapshot.EncodeList(keys...), content) {
+			t.Errorf("%q has %q", content, keys)
 		}
 	})
 }
