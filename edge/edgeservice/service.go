@@ -44,17 +44,17 @@ type Links interface {
 	visitorhash.Store
 }
 
-// Topics are where an edge sends clicks and hears of changes: a *stream.Client, or what stands for it on a machine without a broker.
+// Topics are the topics of clicks and of changes: a *stream.Client, or its replacement on a machine without a broker.
 type Topics interface {
 	spool.Topic
 	FollowChanges(ctx context.Context, from schema.ChangePosition, follower stream.ChangeFollower)
 }
 
-// catchUpTime is how long an edge waits to hear which of its restored links have changed, before it serves them and looks up
-// each on its first visit.
-const catchUpTime = 500 * time.Millisecond
+// catchUpTime bounds how long a starting edge reads the changes since its snapshot before it serves. Without them it looks
+// up each restored link at its first visit.
+const catchUpTime = 300 * time.Millisecond
 
-// SnapshotName is the file in the spool's directory that keeps what is cached over restarts.
+// SnapshotName is the name of the snapshot in the spool's directory: see package snapshot.
 const SnapshotName = "links.snapshot"
 
 // Service is an edge.
@@ -171,7 +171,7 @@ func (s *Service) listenTLS(cfg Config, log *slog.Logger) (err error) {
 	return nil
 }
 
-// caches are all that follows changes.
+// caches are all caches from which changes are dropped.
 type caches struct {
 	*resolve.Resolver
 	hosts *certificate.Hosts
@@ -200,13 +200,13 @@ func (s *Service) TLSAddr() string {
 	return s.secure.Addr().String()
 }
 
-// Operate adds to the operators' listener what the edge answers there.
+// Operate adds the edge's endpoints to the operators' listener.
 func (s *Service) Operate(ops *service.Ops) {
 	ops.Add(s.Ready, s.Metrics())
 	ops.Handle("/tls/ask", s.hosts.Answer)
 }
 
-// Waiting returns how many clicks are in the spool, and when the oldest of them was recorded, as far as known.
+// Waiting returns the number of clicks in the spool, and the time of the oldest one if it is known.
 func (s *Service) Waiting() (clicks uint64, oldest time.Time) { return s.spool.Waiting() }
 
 // Metrics returns the edge's metrics.
@@ -226,12 +226,11 @@ func (s *Service) Ready(ctx context.Context) error {
 // Run serves until ctx is done, then stops in the order that loses no click:
 //
 //  1. The server stops, on both listeners. Requests under way are answered and their clicks appended, for at most
-//     stopGrace. Then the resolver is closed, after which nothing is redirected any more, and what is left of
-//     leases is given back. If a handler is stuck, Run
-//     returns an error without the steps that follow: the handler may be using the spool, which loses nothing when the
-//     process ends.
+//     stopGrace. Then the resolver writes its snapshot and is closed, and unused parts of leases are given back. If a
+//     handler is stuck, Run returns an error without the steps that follow: the handler may be using the spool, which
+//     loses nothing when the process ends.
 //  2. The shipper sends the pending clicks, for a bounded time if the broker does not answer.
-//  3. The spool is closed. Clicks that are still pending wait in it for the next process.
+//  3. The spool is closed. It keeps clicks that are still pending for the next process.
 func (s *Service) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -251,8 +250,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.certs != nil {
 		following.Go(func() { s.certs.Run(ctx) })
 	}
-	s.readVisitorKeys(ctx)
-	s.resolver.AwaitCurrent(ctx, catchUpTime)
+	s.prepare(ctx)
 	// 1. serve returns when no request is under way or stopGrace has passed.
 	err := s.serve(ctx)
 	cancel()
@@ -269,25 +267,29 @@ func (s *Service) Run(ctx context.Context) error {
 	return errors.Join(err, s.spool.Close())
 }
 
-// readVisitorKeys reads the keys for the first clicks. If the store does not answer, they have no visitors.
-func (s *Service) readVisitorKeys(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, catchUpTime/2)
+// prepare waits, for at most catchUpTime, until restored links need no look-up and the first clicks have keys for their
+// visitors. If the store does not answer, the first clicks have no visitors.
+func (s *Service) prepare(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()
-	_ = s.visitors.Update(ctx, time.Now()) // its Run tries again, and logs
+	var reading sync.WaitGroup
+	reading.Go(func() { _ = s.visitors.Update(ctx, time.Now()) }) // its Run tries again, and logs
+	s.resolver.AwaitCurrent(ctx)
+	reading.Wait()
 }
 
-// closeLimits gives back what is left of leases. If the link store does not answer, the next process on the spool does.
+// closeLimits gives unused parts of leases back. If the link store does not answer, the next process on the spool does it.
 func (s *Service) closeLimits(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
 	if err := s.limits.Close(ctx); err != nil {
-		s.log.Warn("cannot give back what is left of the limits of links, the next process will", "error", err)
+		s.log.Warn("cannot give back unused leases of limited links, the next process will", "error", err)
 	}
 }
 
-// followChanges drops changed entries of the cache until ctx is done. It reads the outbox first: a change that has left it is in the
-// topic, so outbox and topic together prove the entries of the snapshot. If the store does not answer, the topic alone proves them, and
-// links are served from memory.
+// followChanges drops changed entries of the cache until ctx is done. It reads the outbox first: a change that has left the
+// outbox is in the topic, so that outbox and topic together have every change since the snapshot. If the store does not
+// answer, the topic alone makes restored entries current, and links are served from memory.
 func (s *Service) followChanges(ctx context.Context) {
 	first, cancel := context.WithTimeout(ctx, catchUpTime/2)
 	_ = s.pending.drop(first) // run tries again, and logs
@@ -295,7 +297,7 @@ func (s *Service) followChanges(ctx context.Context) {
 	s.topics.FollowChanges(ctx, s.resolver.Position().Topic, caches{s.resolver, s.hosts})
 }
 
-// DropPending drops what waits in the link store at once, for a process that has changed it and serves visitors, too.
+// DropPending drops the changes in the outbox at once, for a process that makes changes and serves visitors, too.
 func (s *Service) DropPending(ctx context.Context) error { return s.pending.drop(ctx) }
 
 // serve serves both listeners until ctx is done or one of them fails.

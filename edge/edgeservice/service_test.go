@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,8 +81,11 @@ func (e edge) restart(t *testing.T) *edge {
 type links struct {
 	storetest.FaultyDatabase
 	hook     atomic.Pointer[func() error]
-	overflow atomic.Bool // too many changes wait to be read
+	overflow atomic.Bool // the outbox has too many changes
+	away     atomic.Bool // the outbox cannot be read
 }
+
+var errAway = schema.Errorf(schema.CodeUnavailable, "the store is away")
 
 func openLinks(t *testing.T) *links {
 	t.Helper()
@@ -104,6 +109,9 @@ func openLinks(t *testing.T) *links {
 func (l *links) before(hook func() error) { l.hook.Store(&hook) }
 
 func (l *links) PendingChanges(ctx context.Context, after int64) (schema.Pending, error) {
+	if l.away.Load() {
+		return schema.Pending{}, errAway
+	}
 	pending, err := l.FaultyDatabase.PendingChanges(ctx, after)
 	if l.overflow.Load() {
 		pending.Changes, pending.Missed = nil, true
@@ -268,7 +276,7 @@ func TestRestart(t *testing.T) {
 	testkit.Eventually(t, "changes are followed", e.Follows) // what is cached before may miss some
 	e.want(t, "/abc", http.StatusFound)
 	testkit.Must(t, e.stop())
-	e.links.before(func() error { return schema.Errorf(schema.CodeUnavailable, "the store is away") })
+	e.links.before(func() error { return errAway })
 	again := e.restart(t)
 	t.Run("cached links are served while the link store is away", func(t *testing.T) {
 		again.want(t, "/abc", http.StatusFound)
@@ -285,4 +293,35 @@ func TestRestart(t *testing.T) {
 		})
 		testkit.Must(t, again.Ready(t.Context()))
 	})
+}
+
+// TestKill takes a link down, and kills the edge, the store and the broker a second later.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	e := start(t, nil)
+	link := schema.Link{AccountID: 1, Hash: "stays", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
+	testkit.Must(t, e.links.CreateLink(t.Context(), &link))
+	testkit.Must(t, e.DropPending(t.Context()))
+	testkit.Eventually(t, "changes are followed", e.Follows) // what is cached before may miss some
+	e.want(t, "/abc", http.StatusFound)
+	e.want(t, "/stays", http.StatusFound)
+	testkit.Must(t, e.stop()) // which writes a dump
+	e = e.restart(t)
+	storetest.SetActive(t, e.links, 0, "abc", false)
+	time.Sleep(time.Second) // the promise
+	killed := *e
+	killed.cfg.Spool.Dir = t.TempDir()
+	files, err := filepath.Glob(filepath.Join(e.cfg.Spool.Dir, edgeservice.SnapshotName+"*"))
+	testkit.Must(t, err)
+	for _, path := range files {
+		content, err := os.ReadFile(path)
+		testkit.Must(t, err)
+		testkit.Must(t, os.WriteFile(filepath.Join(killed.cfg.Spool.Dir, filepath.Base(path)), content, 0o600))
+	}
+	e.links.before(func() error { return errAway })
+	e.links.away.Store(true)
+	e.broker.Stop()
+	again := killed.restart(t)
+	again.want(t, "/abc", http.StatusServiceUnavailable)
+	again.want(t, "/stays", http.StatusFound)
 }

@@ -244,16 +244,13 @@ func (r *Resolver) ReachedInOutbox(position int64) {
 	r.position.Outbox = position
 }
 
-// AwaitCurrent waits until restored entries need no look-up, for at most a time. It returns at once if there are none.
-func (r *Resolver) AwaitCurrent(ctx context.Context, most time.Duration) {
+// AwaitCurrent waits until restored entries need no look-up, or ctx is done. It returns at once if there are none.
+func (r *Resolver) AwaitCurrent(ctx context.Context) {
 	if r.restored == 0 {
 		return
 	}
-	timer := time.NewTimer(most)
-	defer timer.Stop()
 	select {
 	case <-r.current:
-	case <-timer.C:
 	case <-ctx.Done():
 	}
 }

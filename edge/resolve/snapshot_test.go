@@ -136,15 +136,17 @@ func TestRestart(t *testing.T) {
 	})
 	t.Run("the start waits for changes, not for ever, and not without links", func(t *testing.T) {
 		e := newSavedEnv(t)
-		e.resolver.AwaitCurrent(t.Context(), time.Hour)
+		e.resolver.AwaitCurrent(t.Context())
 		e.link(t, 0, "abc", first)
 		find(t, e, "abc", first, "")
 		e.restart(t)
-		e.resolver.AwaitCurrent(t.Context(), time.Millisecond)
+		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		e.resolver.AwaitCurrent(short)
 		waited := make(chan struct{})
 		go func() {
 			defer close(waited)
-			e.resolver.AwaitCurrent(t.Context(), time.Hour)
+			e.resolver.AwaitCurrent(t.Context())
 		}()
 		e.resolver.Reached(somePosition, false)
 		select {

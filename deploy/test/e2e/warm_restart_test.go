@@ -5,113 +5,103 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"linkstream/schema/testkit"
 )
 
-// TestWarmRestart kills an edge and starts it again, with and without its link store.
+// TestWarmRestart kills an edge and starts it again, with and without Postgres and Kafka.
 func TestWarmRestart(t *testing.T) {
 	t.Parallel()
 	s := newServices(t, sharedEngines(t), longCaches)
 	s.start(t)
 	edge := s.program("edge")
 	const links = 20
+	changed := []string{"warm0", "warm1", "warm2"}
+	hash := func(i int) string { return fmt.Sprint("warm", i) }
 	visit := func(t *testing.T, hash string, status int) {
 		t.Helper()
 		testkit.Must(t, s.visit(t, http.MethodGet, "/"+hash).IsStatus(status))
 	}
-	visitAll := func(t *testing.T) {
+	// visitUnchanged visits all links that do not change.
+	visitUnchanged := func(t *testing.T) {
 		t.Helper()
 		for i := range links {
-			visit(t, fmt.Sprintf("warm%d", i), http.StatusFound)
-		}
-	}
-	// What is cached before the edge follows changes is looked up again.
-	edge.awaitMetric(t, "linkstream_edge_changes_missed_total", func(n float64) bool { return n == 1 })
-	visit(t, "last", http.StatusNotFound) // for an hour, unless its creation is announced
-	for i := range links {
-		s.owner().Alias(t, fmt.Sprintf("warm%d", i), "https://example.com/")
-	}
-	s.owner().Alias(t, "last", "https://example.com/")
-	testkit.Succeeds(t, func() error { return s.visit(t, http.MethodHead, "/last").IsStatus(http.StatusFound) })
-	// An edge may read a change in the link store before the topic has it, and drops what it caches in between. The
-	// api publishes what waits when it stops, and an edge that starts follows the topic to its end.
-	s.stop(t)
-	s.start(t)
-	edge.awaitMetric(t, "linkstream_edge_changes_current", func(current float64) bool { return current == 1 })
-	path := filepath.Join(setting(edge.env, "LINKSTREAM_SPOOL_DIR"), "links.snapshot")
-	// A change that is published twice drops what was cached in between.
-	testkit.Eventually(t, "all links are cached and in the snapshot", func() bool {
-		queries := edge.metric(t, "linkstream_edge_link_queries_total")
-		visitAll(t)
-		visit(t, "last", http.StatusFound)
-		content, err := os.ReadFile(path)
-		testkit.Must(t, err)
-		return edge.metric(t, "linkstream_edge_link_queries_total") == queries && strings.Count(string(content), "https://example.com/") > links
-	})
-	reachable := slices.Clone(edge.env)
-	away := func() {
-		for i, v := range edge.env {
-			if strings.HasPrefix(v, "LINKSTREAM_POSTGRES_DSN=") {
-				edge.env[i] = "LINKSTREAM_POSTGRES_DSN=postgres://nobody@" + testkit.FreeAddress(t) + "/nothing"
+			if !slices.Contains(changed, hash(i)) {
+				visit(t, hash(i), http.StatusFound)
 			}
 		}
 	}
-	awaitAnswer := func(t *testing.T) {
+	current := func(t *testing.T) {
 		t.Helper()
-		testkit.Eventually(t, "the edge listens", func() bool { return edge.process.Output.Contains("waiting for Postgres") })
-		testkit.Succeeds(t, func() error { return s.visit(t, http.MethodHead, "/warm0").IsStatus(http.StatusFound) })
+		edge.awaitMetric(t, "linkstream_edge_changes_current", func(current float64) bool { return current == 1 })
 	}
+	for i := range links {
+		s.owner().Alias(t, hash(i), "https://example.com/")
+	}
+	// An edge may read a change in the outbox before the topic has it, and drops what it caches in between. The api empties
+	// the outbox when it stops, and an edge that starts follows the topic to its end.
+	s.stop(t)
+	s.start(t)
+	current(t)
+	for i := range links {
+		visit(t, hash(i), http.StatusFound)
+	}
+	edge.end(t, syscall.SIGTERM) // which writes a dump
+	edge.start(t)
+	current(t)
+	reachable := slices.Clone(edge.env)
 
-	// Killed, without Postgres it serves what it had cached.
+	// Killed a second after changes, without Postgres and Kafka it serves what it had cached, and no link that changed.
+	s.admin(t, "link", "off", changed[0])
+	s.owner().Call(t, http.MethodDelete, "/api/v1/links/"+changed[1], "").Want(t, http.StatusOK)
+	s.owner().Call(t, http.MethodPatch, "/api/v1/links/"+changed[2], `{"long_url":"https://example.com/new"}`,
+		"Content-Type", "application/json").Want(t, http.StatusOK)
+	time.Sleep(time.Second) // the promise
 	edge.kill(t)
-	away()
+	for i, v := range edge.env {
+		name, _, _ := strings.Cut(v, "=")
+		switch name {
+		case "LINKSTREAM_POSTGRES_DSN":
+			edge.env[i] = name + "=postgres://nobody@" + testkit.FreeAddress(t) + "/nothing"
+		case "LINKSTREAM_KAFKA_BROKERS":
+			edge.env[i] = name + "=" + testkit.FreeAddress(t)
+		}
+	}
 	edge.launch(t)
-	awaitAnswer(t)
-	visitAll(t)
+	testkit.Eventually(t, "the edge listens", func() bool { return edge.process.Output.Contains("serving short links") })
+	testkit.Succeeds(t, func() error { return s.visit(t, http.MethodHead, "/"+hash(4)).IsStatus(http.StatusFound) })
+	for _, hash := range changed {
+		visit(t, hash, http.StatusServiceUnavailable)
+	}
+	visitUnchanged(t)
 	visit(t, "never", http.StatusServiceUnavailable)
 	a := call(t, http.MethodGet, edge.ops+"/readyz", "")
 	if a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Raw, "link store") {
-		t.Errorf("readyz does not say that the link store is missing: %v", a)
+		t.Errorf("readyz does not name the link store: %v", a)
 	}
 
-	// Killed again, with Postgres it asks only for what changed.
+	// Stopped and started again, with the engines it asks only for links that changed.
 	edge.end(t, syscall.SIGTERM)
-	s.admin(t, "link", "off", "warm3")
 	edge.env = slices.Clone(reachable)
 	edge.start(t)
-	edge.awaitMetric(t, "linkstream_edge_snapshot_restored", func(n float64) bool { return n >= links-1 })
-	edge.awaitMetric(t, "linkstream_edge_changes_current", func(current float64) bool { return current == 1 })
-	visit(t, "warm3", http.StatusGone)
-	for i := range links {
-		if i != 3 {
-			visit(t, fmt.Sprintf("warm%d", i), http.StatusFound)
-		}
-	}
-	testkit.Equal(t, "queries", edge.metric(t, "linkstream_edge_link_queries_total"), 1)
-
-	// What was taken down stays so without Postgres. If the kill came before the snapshot had the change, the edge
-	// reads it again; until then it serves what it has restored.
-	edge.kill(t)
-	away()
-	edge.launch(t)
-	awaitAnswer(t)
-	edge.awaitMetric(t, "linkstream_edge_changes_current", func(current float64) bool { return current == 1 })
-	if a := s.visit(t, http.MethodGet, "/warm3"); a.Status != http.StatusGone && a.Status != http.StatusServiceUnavailable {
-		t.Errorf("%v", a) // 503 if the kill came before the answer 410 was written
-	}
+	edge.awaitMetric(t, "linkstream_edge_snapshot_restored", func(n float64) bool { return int(n) == links-len(changed) })
+	current(t)
+	visitUnchanged(t)
+	testkit.Equal(t, "queries", edge.metric(t, "linkstream_edge_link_queries_total"), 0)
+	visit(t, changed[0], http.StatusGone)
+	visit(t, changed[1], http.StatusGone)
+	s.redirects(t, "/"+changed[2], "https://example.com/new")
 
 	// A damaged file is no obstacle.
 	edge.kill(t)
-	writeFile(t, path, strings.Repeat("damaged", 1000))
-	edge.env = slices.Clone(reachable)
+	writeFile(t, filepath.Join(setting(edge.env, "LINKSTREAM_SPOOL_DIR"), "links.snapshot"), strings.Repeat("damaged", 1000))
 	edge.start(t)
-	visit(t, "warm3", http.StatusGone)
-	visit(t, "warm4", http.StatusFound)
+	visit(t, changed[0], http.StatusGone)
+	visit(t, hash(4), http.StatusFound)
 }
