@@ -50,7 +50,7 @@ func Drain(ctx context.Context, cfg spool.Config, topic spool.Topic, links limit
 // settle ends the leases of earlier processes on a spool.
 func settle(ctx context.Context, links limit.Store, left *spool.Spool, log *slog.Logger) error {
 	for tries := 0; ; tries++ {
-		err := limit.Settle(ctx, links, left)
+		err := limit.EndLeft(ctx, links, left)
 		switch {
 		case err == nil:
 			return nil

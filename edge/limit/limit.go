@@ -6,43 +6,42 @@
 // from its lease before it appends the click to the spool, which is before the visitor is redirected, and gives it back
 // if the spool has no room. So it needs the store only when a lease is used up.
 //
-//	                 TakeLease: a share of what nobody has
+//	                 TakeLease: a share of the free clicks
 //	link store ─────────────────────────────────────────────▶ lease ──take──▶ append, marked "limited" ──▶ redirect
 //	    ▲  ▲          StateLeases: spent; the rest if idle      │
 //	    │  └────────────────────────────────────────────────────┘
-//	    └── EndLeases: by the next process on the spool, which finds the clicks of the dead one in it ◀── spool
+//	    └── EndLeases: by the next process on the spool, which finds the dead process's clicks in it ◀── spool
 //
 // A process that is killed leaves its marked clicks in the spool. The spool keeps their number when it removes them.
-// The next process that opens the spool tells the store what the dead one has spent, to the click, and ends its leases:
-// what it had not spent is left for others. Nothing depends on clocks: a process that was suspended goes on with what
-// it holds.
+// The next process that opens the spool reports to the store exactly how many clicks the dead process has spent, and
+// ends its leases: unspent clicks become free. Nothing depends on clocks: a process that was suspended goes on with its
+// leases.
 //
 // # Invariants
 //
-//   - At any time the sum of what all holders are granted of a link, and ended ones have spent, is at most its limit,
-//     unless the limit was lowered afterwards. Holders take turns by the lock of the link's row.
-//   - A holder never has more than it is granted: it adds to a lease what TakeLease returns, and says what it gives
-//     back only after it has taken it out of the lease.
+//   - At any time the clicks of a link that holders are granted, plus the clicks that ended holders have spent, are at
+//     most its limit, unless the limit was lowered afterwards. Holders take turns by the lock of the link's row.
+//   - A holder never has more than it is granted: it adds the clicks that TakeLease returns to a lease, and reports
+//     clicks that it gives back only after it has removed them from the lease.
 //   - A marked click stands for one click taken, and is recorded after it. A visitor is redirected only if the click is
 //     recorded.
-//   - Calls of a holder about a link take effect in their order: each has a number, and the store ignores one that
-//     comes late. A call whose outcome is not known is followed by one that states the whole lease.
+//   - Calls of a holder about a link take effect in their order: calls are numbered, and the store ignores a late one.
+//     After a call with an unknown outcome, the next call states the whole lease.
 //   - The spool notes on the disk that a process has leases before its first one, and how many marked clicks a segment
 //     has before the segment is removed.
-//   - Leases are ended only by a process that has the spool locked, and once: a holder that has ended gets nothing any
-//     more.
+//   - Leases are ended only by a process that has the spool locked, and once: an ended holder is granted nothing.
 //
 // # Limits
 //
-//   - What a dead edge holds, at most a thirty-second of what was left, is missing until the next process opens its
-//     spool, or "edge drain" has sent it. If the spool is lost, it never comes back, and its clicks are not counted
-//     either.
-//   - What an edge holds and does not use for 500 ms comes back. Until then visitors of other edges may find the link
-//     used up.
-//   - A lower limit takes effect when an edge hears of the change, as every change of a link does. An edge that reaches
-//     neither the link store nor an api spends what it holds.
-//   - A power failure may take the last clicks from the disk of an edge, or grants from that of the link store. So may
-//     a restored copy: it may redirect as many visitors again as the copy is older than the original.
+//   - The clicks that a dead edge holds, at most a thirty-second of those that were left, are missing until the next
+//     process opens its spool, or "edge drain" has sent its clicks. If the spool is lost, it never comes back, and its
+//     clicks are not counted either.
+//   - Clicks that an edge holds and does not use for 500 ms are given back. Until then visitors of other edges may find
+//     the link used up.
+//   - A lower limit takes effect when the change reaches an edge, like every change of a link. An edge that reaches
+//     neither the link store nor an api spends the clicks that it holds.
+//   - A power failure may take the last clicks from the disk of an edge, or grants from the link store's disk. A
+//     restored copy may grant again the clicks that were granted since the copy was made.
 //   - Clicks before a link had a limit do not count towards it; clicks under an earlier limit do.
 package limit
 
@@ -59,10 +58,10 @@ import (
 )
 
 const (
-	// tellEvery is how often the store hears what was spent, and gets back what was not used in the meantime.
-	tellEvery = 250 * time.Millisecond
-	// Answers of the store are believed for so long: that nothing is left, or that it does not answer.
-	believe    = 500 * time.Millisecond
+	// stateEvery is how often spent clicks are reported to the store, and unused ones given back.
+	stateEvery = 250 * time.Millisecond
+	// answerLife is how long an answer of the store stands: that nothing is left, or that it is not available.
+	answerLife = 500 * time.Millisecond
 	askTimeout = 2 * time.Second
 	// forgetAfter is the number of unused turns after which a lease without clicks is forgotten.
 	forgetAfter = 8
@@ -77,7 +76,7 @@ type Verdict int64
 
 // The verdicts.
 const (
-	Unknown     Verdict = iota // only the store knows
+	Unknown     Verdict = iota // the store has to be asked
 	Open                       // it does
 	UsedUp                     // it does not any more
 	Unavailable                // the store does not answer
@@ -91,7 +90,7 @@ type Spool interface {
 	Incarnation() schema.Incarnation
 	NoteLeases() error
 	LeftLeases() map[schema.Incarnation]map[int64]int64
-	SettledLeases(schema.Incarnation) error
+	LeasesEnded(schema.Incarnation) error
 }
 
 // Limits are the leases of one process. Their methods may be called concurrently.
@@ -112,22 +111,22 @@ type Limits struct {
 	failing     atomic.Bool // the last call of the store has failed
 }
 
-// lease is what the process has of a link's limit.
+// lease is the process's share of a link's limit.
 type lease struct {
 	link     int64
 	left     atomic.Int64 // clicks that may be taken
 	spent    atomic.Int64 // clicks that were taken and recorded
-	limit    atomic.Int64 // as the request knew it for which the store was asked last
+	limit    atomic.Int64 // in the request for which the store was asked last
 	low      atomic.Int64 // more is fetched when left is this or less
-	said     atomic.Int64 // the store's last verdict and until when it is believed: see say
+	answer   atomic.Int64 // the store's last verdict and its time: see noteAnswer
 	used     atomic.Bool  // since the last turn
 	fetching atomic.Bool
 
-	// mu is held while the store is asked. Nothing is added to left meanwhile.
+	// mu is held while the store is asked. Only its holder adds to left.
 	mu      sync.Mutex
-	granted int64 // all clicks that were ever granted and not given back; -1: the store knows
-	stated  int64 // what the store knows of spent
-	unsure  bool  // the store may know another value of granted
+	granted int64 // all clicks that were ever granted and not given back; -1: unknown, the store has to be asked
+	stated  int64 // the value of spent that the store has
+	unsure  bool  // the store may have another value of granted
 	unused  int   // turns
 	gone    bool  // forgotten
 }
@@ -207,26 +206,26 @@ func (l *Limits) take(x *lease, limit int64, counts bool) (Ticket, Verdict) {
 		}
 		return Ticket{x}, Open
 	}
-	verdict, age := x.heard(time.Since(l.began))
+	verdict, age := x.lastAnswer(time.Since(l.began))
 	switch {
 	case verdict == Open && counts:
 		return Ticket{}, Unknown
-	case age < believe:
+	case age < answerLife:
 		return Ticket{}, verdict
-	case age < 2*believe && verdict == UsedUp: // visitors of a link that is used up do not wait for the store
+	case age < 2*answerLife && verdict == UsedUp: // visitors of a link that is used up do not wait for the store
 		l.fetch(x, limit)
 		return Ticket{}, verdict
 	}
 	return Ticket{}, Unknown
 }
 
-// say notes a verdict of the store.
-func (x *lease) say(v Verdict, now time.Duration) { x.said.Store(int64(now)<<2 | int64(v)) }
+// noteAnswer notes a verdict of the store.
+func (x *lease) noteAnswer(v Verdict, now time.Duration) { x.answer.Store(int64(now)<<2 | int64(v)) }
 
-// heard returns the last verdict of the store and its age.
-func (x *lease) heard(now time.Duration) (Verdict, time.Duration) {
-	said := x.said.Load()
-	return Verdict(said & 3), now - time.Duration(said>>2)
+// lastAnswer returns the last verdict of the store and its age.
+func (x *lease) lastAnswer(now time.Duration) (Verdict, time.Duration) {
+	answer := x.answer.Load()
+	return Verdict(answer & 3), now - time.Duration(answer>>2)
 }
 
 // fetch asks the store in the background, once at a time.
@@ -244,12 +243,12 @@ func (l *Limits) fetch(x *lease, limit int64) {
 	})
 }
 
-// ask asks the store, unless another request has done so meanwhile.
+// ask asks the store, unless another request has asked while this one waited for the lock.
 func (l *Limits) ask(x *lease, limit int64, counts bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	verdict, age := x.heard(time.Since(l.began))
-	answered := x.left.Load() > 0 || age < believe && verdict != Unknown && !(verdict == Open && counts)
+	verdict, age := x.lastAnswer(time.Since(l.began))
+	answered := x.left.Load() > 0 || age < answerLife && verdict != Unknown && !(verdict == Open && counts)
 	switch {
 	case x.gone || answered && x.limit.Load() == limit:
 	case counts:
@@ -275,7 +274,7 @@ func (l *Limits) refill(x *lease, limit int64) {
 	l.note(err)
 	if err != nil {
 		x.unsure = true
-		x.say(Unavailable, time.Since(l.began))
+		x.noteAnswer(Unavailable, time.Since(l.began))
 		x.limit.Store(limit)
 		return
 	}
@@ -293,7 +292,7 @@ func (l *Limits) refill(x *lease, limit int64) {
 	if more == 0 {
 		verdict = UsedUp
 	}
-	x.say(verdict, time.Since(l.began))
+	x.noteAnswer(verdict, time.Since(l.began))
 	x.left.Add(more)
 	x.limit.Store(limit)
 }
@@ -312,11 +311,11 @@ func (l *Limits) look(x *lease, limit int64) {
 	case use[x.link].Granted >= limit:
 		verdict = UsedUp
 	}
-	x.say(verdict, time.Since(l.began))
+	x.noteAnswer(verdict, time.Since(l.began))
 	x.limit.Store(limit)
 }
 
-// giveBack takes all clicks that are left out of the lease; the store is to be told. Callers hold mu.
+// giveBack removes all clicks that are left from the lease. The next statement to the store says so. Callers hold mu.
 func (x *lease) giveBack() {
 	if left := x.left.Swap(0); left > 0 {
 		x.granted -= left
@@ -331,7 +330,7 @@ func (l *Limits) register(ctx context.Context) error {
 	if l.registered {
 		return nil
 	}
-	err := l.spool.NoteLeases() // else nobody would end what the store is about to grant
+	err := l.spool.NoteLeases() // so that the next process ends the leases that the store is about to grant
 	if err == nil {
 		err = l.store.AddLeaseHolder(ctx, l.spool.Incarnation())
 	}
@@ -346,10 +345,10 @@ func (l *Limits) note(err error) {
 	}
 }
 
-// Run tells the store what was spent until ctx is done, and what earlier processes have spent.
+// Run reports spent clicks of this process and of earlier ones to the store, until ctx is done.
 func (l *Limits) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := Settle(ctx, l.store, l.spool) // the next turn tries again; a store that is away is logged for links
+		err := EndLeft(ctx, l.store, l.spool) // the next turn tries again; a store that is away is logged for links
 		if err == nil && l.idle() {
 			select {
 			case <-ctx.Done():
@@ -358,8 +357,8 @@ func (l *Limits) Run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(tellEvery):
-			_ = l.tell(ctx, false)
+		case <-time.After(stateEvery):
+			_ = l.state(ctx, false)
 		}
 	}
 }
@@ -373,21 +372,22 @@ func (l *Limits) idle() bool {
 // Close gives back what is left, after which nothing may be taken any more.
 func (l *Limits) Close(ctx context.Context) error {
 	l.background.Wait()
-	err := l.tell(ctx, true)
+	err := l.state(ctx, true)
 	if l.registered && err == nil {
-		err = l.store.EndLeases(ctx, l.spool.Incarnation(), nil) // the store knows what was spent
+		err = l.store.EndLeases(ctx, l.spool.Incarnation(), nil) // the store has all spent clicks
 	}
 	return err
 }
 
-// Settle tells the store what earlier processes on a spool have spent of their leases, and ends these.
-func Settle(ctx context.Context, store Store, spool Spool) error {
+// EndLeft reports the clicks that earlier processes on a spool have spent of their leases to the store, and ends the
+// leases.
+func EndLeft(ctx context.Context, store Store, spool Spool) error {
 	for holder, spent := range spool.LeftLeases() {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		err := store.EndLeases(ctx, holder, spent)
 		cancel()
 		if err == nil {
-			err = spool.SettledLeases(holder)
+			err = spool.LeasesEnded(holder)
 		}
 		if err != nil {
 			return err
@@ -396,21 +396,21 @@ func Settle(ctx context.Context, store Store, spool Spool) error {
 	return nil
 }
 
-// tell states all leases that have changed, and gives back what is left of those that were not used since the last
-// call, or of all.
-func (l *Limits) tell(ctx context.Context, all bool) (err error) {
+// state states all leases that have changed, and gives back the clicks that are left in leases without use since the
+// last call, or in all leases.
+func (l *Limits) state(ctx context.Context, all bool) (err error) {
 	l.mu.RLock()
 	leases := slices.Collect(maps.Values(l.leases))
 	l.mu.RUnlock()
 	for some := range slices.Chunk(leases, maxStated) {
-		if e := l.tellSome(ctx, some, all); e != nil {
+		if e := l.stateSome(ctx, some, all); e != nil {
 			err = e
 		}
 	}
 	return err
 }
 
-func (l *Limits) tellSome(ctx context.Context, leases []*lease, all bool) error {
+func (l *Limits) stateSome(ctx context.Context, leases []*lease, all bool) error {
 	var changed []*lease
 	var stated []schema.LimitLease
 	for _, x := range leases {
@@ -448,7 +448,7 @@ func (l *Limits) tellSome(ctx context.Context, leases []*lease, all bool) error 
 	return err
 }
 
-// forget removes a lease that was not used for a while and of which the store knows all. Callers hold x.mu.
+// forget removes a lease that was unused for forgetAfter turns and whose state the store has. Callers hold x.mu.
 func (l *Limits) forget(x *lease) {
 	if x.unused < forgetAfter || x.left.Load() > 0 || x.granted >= 0 && x.granted != x.spent.Load() {
 		return

@@ -16,7 +16,7 @@ import (
 
 const link = 7
 
-// store has a limit, of which one holder takes leases.
+// store holds the limit of one link. One holder takes leases.
 type store struct {
 	mu    sync.Mutex
 	limit int64
@@ -63,7 +63,7 @@ func (s *store) LimitUse(context.Context, []int64) (use map[int64]schema.LimitUs
 	return use, err
 }
 
-// change changes the store, and seen returns what it knows.
+// change changes the store, and seen returns its lease and its number of calls.
 func (s *store) change(work func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ type spool struct{}
 func (spool) Incarnation() schema.Incarnation                    { return schema.Incarnation{1} }
 func (spool) NoteLeases() error                                  { return nil }
 func (spool) LeftLeases() map[schema.Incarnation]map[int64]int64 { return nil }
-func (spool) SettledLeases(schema.Incarnation) error             { return nil }
+func (spool) LeasesEnded(schema.Incarnation) error               { return nil }
 
 // inBubble runs a test with a limit in a bubble of time.
 func inBubble(t *testing.T, name string, most int64, test func(t *testing.T, s *store, l *limit.Limits)) {
@@ -165,7 +165,7 @@ func TestLimits(t *testing.T) {
 	inBubble(t, "nobody waits for the store once the limit is used up", 1, func(t *testing.T, s *store, l *limit.Limits) {
 		visit(l, s.limit)
 		testkit.Equal(t, "verdict", visit(l, s.limit), limit.UsedUp)
-		for range 50 { // seconds, asked in the background meanwhile
+		for range 50 { // seconds, while the store is asked in the background
 			_, verdict := l.Take(link, s.limit, true)
 			testkit.Equal(t, "verdict", verdict, limit.UsedUp)
 			time.Sleep(300 * time.Millisecond)

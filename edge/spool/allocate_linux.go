@@ -29,8 +29,8 @@ func prefault(data []byte) { _ = unix.Madvise(data, unix.MADV_POPULATE_WRITE) }
 const fsNoCOW = 0x00800000
 
 // noCopyOnWrite makes files that are created in a folder keep their blocks when they are written again. A file system
-// such as btrfs otherwise writes to new blocks, which a full disk does not have, whatever was allocated before. Other
-// file systems refuse the attribute and do not need it.
+// such as btrfs otherwise writes to new blocks, which a full disk lacks in spite of the allocation. Other file systems
+// refuse the attribute and do not need it.
 func noCopyOnWrite(dir string) {
 	f, err := os.Open(dir)
 	if err != nil {

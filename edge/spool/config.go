@@ -29,8 +29,8 @@ type Config struct {
 	Lanes        int           // 0: one per CPU, at most 8; not a flag
 	Sync         time.Duration // how often clicks are written to the disk
 
-	// BatchBytes is about how many bytes a batch of clicks has at most; 0: less than what brokers accept by default. Not a
-	// flag.
+	// BatchBytes is approximately the maximum size of a batch of clicks; 0: below the limit that brokers have by default.
+	// Not a flag.
 	BatchBytes int
 	// Await, if it is not nil, waits before each batch of a lane until the topic wants it, or until ctx is done.
 	Await func(ctx context.Context)
@@ -38,7 +38,7 @@ type Config struct {
 	// OnSync, if it is not nil, is called when the first size bytes of a file, or the names in a folder, are on the disk.
 	OnSync func(path string, size int)
 	// OnSegment, if it is not nil, is called before a segment is created, ahead of time or because a click needs it. Its
-	// error is that of the disk.
+	// error is handled as an error of the disk.
 	OnSegment func(ahead bool) error
 	// Now and Uptime, if they are not nil, replace the wall clock and the monotonic clock.
 	Now    func() time.Time

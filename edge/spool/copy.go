@@ -12,8 +12,8 @@ import (
 	"linkstream/schema"
 )
 
-// Copy copies what the spool in one directory holds into another one, which it creates. A process may use the spool
-// meanwhile: each click that was appended before the call and is not acknowledged yet when the call returns is in the
+// Copy copies the spool in one directory into another directory, which it creates. A process may use the spool at the
+// same time: each click that was appended before the call and is not acknowledged yet when the call returns is in the
 // copy. Of a lane the copy has no gap that the lane does not have, except for clicks that are acknowledged. The files
 // are as short as possible. The caller syncs them.
 func Copy(from, to string) error { return copier{func(string) {}}.copy(from, to) }
@@ -40,7 +40,8 @@ func (c copier) copy(from, to string) error {
 			return fmt.Errorf("copy spool: %w", err)
 		}
 	}
-	for _, name := range []string{endedName, tallyName, limitedName} { // after the segments of lanes that end meanwhile
+	// after the segments: a lane may end during the copy
+	for _, name := range []string{endedName, dropCountName, limitedName} {
 		if err := copyFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return fmt.Errorf("copy spool: %w", err)
 		}
@@ -48,8 +49,8 @@ func (c copier) copy(from, to string) error {
 	return nil
 }
 
-// copyFolder copies the segments of one incarnation, and then the files with what could not be shipped: clicks move
-// from the former to the latter. Any file may be removed meanwhile.
+// copyFolder copies the segments of one incarnation, and then the files of refused clicks: clicks move from segments to
+// these files. Any file may be removed during the copy.
 func (c copier) copyFolder(from, to string) error {
 	segments, err := c.usedSegments(from)
 	if err != nil {
@@ -168,7 +169,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, 0o600)
 }
 
-// readDir is os.ReadDir for a folder that may be removed meanwhile.
+// readDir is os.ReadDir, but a folder that was removed is empty.
 func readDir(dir string) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -43,7 +43,8 @@ func (m *machine) ship(t *testing.T) {
 	testkit.Must(t, err)
 }
 
-// marked returns what a consumer counts that keeps a mark per lane: the number of clicks, and of those missing in gaps.
+// marked counts like a consumer that keeps a mark per lane. It returns the number of clicks, and the number that is
+// missing in gaps.
 func (p *topic) marked(tb testing.TB) (counted, missing int64) {
 	tb.Helper()
 	type key struct {
@@ -110,8 +111,8 @@ func reopen(t *testing.T, cfg spool.Config, dir string) (lanes map[schema.Lane]*
 	return lanes, log
 }
 
-// wantPending requires that a copy has the clicks of a lane from the one after acknowledged to last, and no gap except
-// for clicks that a segment says are acknowledged.
+// wantPending requires that a copy has the clicks acknowledged+1 to last of a lane, and no gap except for clicks that a
+// segment's header acknowledges.
 func wantPending(t *testing.T, cfg spool.Config, dir string, id schema.Lane, acknowledged, last uint64) {
 	t.Helper()
 	noted := uint64(0)
@@ -193,7 +194,7 @@ func TestCopy(t *testing.T) {
 				if first > 1 { // no spare
 					later[path] = content
 				}
-				if first > 150 { // a spare, which becomes active after another one that is created meanwhile
+				if first > 150 { // a spare: it becomes active after another one, which is created during the copy
 					testkit.Must(t, os.WriteFile(path, make([]byte, smallest), 0o600))
 				}
 			}

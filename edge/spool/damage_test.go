@@ -83,7 +83,7 @@ func record(data []byte, n int) []byte {
 	}
 }
 
-// withoutRun requires that clicks are those on links 1 to leftClicks of a lane, without those on links first to last.
+// withoutRun requires the clicks of a lane on links 1 to leftClicks, except links first to last.
 func withoutRun(tb testing.TB, clicks []schema.Click, id schema.Lane, first, last int64) {
 	tb.Helper()
 	testkit.Equal(tb, "clicks", int64(len(clicks)), leftClicks-(last-first+1))

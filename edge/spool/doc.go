@@ -48,9 +48,8 @@
 // change while the segment is in use, each by one atomic write.
 //
 // The first word of a record has the length in its low 12 bits and the record's index in the segment above them: its
-// seq is the first seq plus the index. The checksum of a record begins with that of the header plus the index, so a
-// record is valid only in its segment and under its number, and nobody who does not know the incarnation can write
-// bytes that pass for one.
+// seq is the first seq plus the index. The checksum of a record begins with the header's checksum plus the index, so a
+// record is valid only in its segment and under its number. Without the incarnation, nobody can forge a record.
 //
 // A record exists once its first word is not zero. The word is stored last, by one atomic write. So a process that is
 // killed at any instant leaves whole records, followed by at most one unfinished one and zeros. After a power failure

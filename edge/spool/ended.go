@@ -18,7 +18,7 @@ import (
 //
 //	incarnation 16 | lane 4 | crc 4 | last seq 8 | Unix time in milliseconds 8
 //
-// The checksum covers all other bytes. Entries are appended; what fails its check is ignored.
+// The checksum covers all other bytes. Entries are appended; an entry whose check fails is ignored.
 const (
 	endedName  = "ended"
 	endedBytes = 40

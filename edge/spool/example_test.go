@@ -33,7 +33,7 @@ func Example() {
 	}
 	fmt.Println("pending:", s.Pending())
 
-	// What a Shipper does with each lane.
+	// A Shipper handles each lane like this.
 	lane := s.Lanes()[0]
 	var batch stream.Batch
 	lane.Read(&batch, 1<<20)

@@ -45,7 +45,7 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 		lane := s.Lanes()[0]
 		appendClicks(t, s, 0, 1, 10)
 		truncate(t, onlySegment(t, cfg.Dir), page)
-		appendClicks(t, s, 0, 11, 500) // one of them begins in the first page and ends in the second
+		appendClicks(t, s, 0, 11, 500) // one click begins in the first page and ends in the second
 		testkit.Equal(t, "dropped", s.Dropped(), 0)
 		isRun(t, read(t, lane), lane.ID(), 1, 1, 500)
 		testkit.Equal(t, "damage", log.Contains("damaged"), false)

@@ -115,8 +115,8 @@ func FuzzInspect(f *testing.F) {
 }
 
 // FuzzDamage changes bytes behind the header of a whole segment. Four bytes of changes say where, how many bytes, and
-// what is added to each of them; 0: they become zeros. It checks that the records of which no byte has changed are
-// found, and nothing else, in their order and under their numbers.
+// what is added to each of them; 0: they become zeros. It checks that the unchanged records are found, and nothing
+// else, in their order and under their numbers.
 func FuzzDamage(f *testing.F) {
 	const clicks = 40
 	cfg := config(f.TempDir(), 1)

@@ -47,7 +47,7 @@ func click(link int64) *schema.Click {
 	return &schema.Click{LinkID: link, ClickedAt: time.UnixMilli(1_800_000_000_000), UserAgent: []byte("agent")}
 }
 
-// appendClicks appends clicks on links first to last with a hint. All of them must find room.
+// appendClicks appends clicks on links first to last with a hint, and requires room for all.
 func appendClicks(tb testing.TB, s *spool.Spool, hint uint64, first, last int64) {
 	tb.Helper()
 	for link := first; link <= last; link++ {
@@ -77,7 +77,7 @@ func decode(tb testing.TB, batch *stream.Batch) []schema.Click {
 	return clicks
 }
 
-// isRun requires that clicks are those on links first to last, with the lane and seqs from firstSeq on.
+// isRun requires clicks on links first to last, with the lane and seqs from firstSeq on.
 func isRun(tb testing.TB, clicks []schema.Click, lane schema.Lane, firstSeq uint64, first, last int64) {
 	tb.Helper()
 	testkit.Equal(tb, "clicks", int64(len(clicks)), last-first+1)
@@ -88,8 +88,8 @@ func isRun(tb testing.TB, clicks []schema.Click, lane schema.Lane, firstSeq uint
 	}
 }
 
-// copyDir returns a copy of a spool's directory as it is now, which is what a killed process leaves. It leaves out
-// spares that are removed concurrently.
+// copyDir returns a copy of a spool's directory as a killed process would leave it. It leaves out spares that are
+// removed concurrently.
 func copyDir(tb testing.TB, dir string) string {
 	tb.Helper()
 	to := tb.TempDir()
@@ -132,8 +132,8 @@ func files(tb testing.TB, dir, suffix string) (paths []string) {
 	return paths
 }
 
-// wantUsed requires that the spool counts the files with clicks, and those of its spares, towards its limit, once none
-// is being created.
+// wantUsed requires that the spool counts the files with clicks and its spares towards its limit, once no file is being
+// created.
 func wantUsed(tb testing.TB, s *spool.Spool, dir string) {
 	tb.Helper()
 	testkit.Succeeds(tb, func() error {

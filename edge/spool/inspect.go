@@ -18,12 +18,10 @@ import (
 	"linkstream/schema"
 )
 
-// Inspect reads the directory of a spool, which another process may use meanwhile. It changes nothing and takes no
-// lock.
+// Inspect reads the directory of a spool, also while another process uses it. It changes nothing and takes no lock.
 //
-// A click that was in the spool when Inspect began is pending in the report, or was acknowledged by then. So whoever
-// reads the topic afterwards, and then the click store, finds each recorded click at least once, wherever it was on its
-// way.
+// A click that was in the spool when Inspect began is pending in the report, or was acknowledged by then. So a caller
+// who then reads the topic, and then the click store, finds each recorded click at least once.
 func Inspect(dir string) (schema.SpoolReport, error) {
 	report := schema.SpoolReport{Dir: dir, At: time.Now().UTC(), Lanes: []schema.SpoolLane{}}
 	if _, err := os.Stat(filepath.Join(dir, lockName)); err != nil {
@@ -33,13 +31,13 @@ func Inspect(dir string) (schema.SpoolReport, error) {
 	if err := i.readLanes(); err != nil {
 		return report, fmt.Errorf("inspect spool: %w", err)
 	}
-	// After the segments: a lane that ends meanwhile is in the file before its segments are removed.
+	// After the segments: a lane that ends is in the file before its segments are removed.
 	ends, err := os.ReadFile(filepath.Join(dir, endedName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return report, fmt.Errorf("inspect spool: %w", err)
 	}
 	decodeEnds(ends, func(lane schema.Lane, seq uint64) { i.lane(lane).ended = max(i.lane(lane).ended, seq) })
-	if report.Dropped, err = readTally(filepath.Join(dir, tallyName)); err != nil {
+	if report.Dropped, err = readDropCount(filepath.Join(dir, dropCountName)); err != nil {
 		return report, fmt.Errorf("inspect spool: %w", err)
 	}
 	for id, lane := range i.lanes {
@@ -64,7 +62,7 @@ type inspectedLane struct {
 	ended    uint64 // the last seq, if it was noted
 }
 
-// inspectedSegment is clicks from firstSeq to end-1: all of them, unless some are damaged.
+// inspectedSegment has the clicks from firstSeq to end-1, except damaged ones.
 type inspectedSegment struct {
 	firstSeq, end, acknowledged uint64
 	clicks                      []schema.SeqRange
@@ -250,7 +248,7 @@ func scanSegment(data []byte) (id schema.Lane, found inspectedSegment, err error
 	return id, found, err
 }
 
-// decodeHeader returns what a header says.
+// decodeHeader decodes a segment's header.
 func decodeHeader(header []byte) (id schema.Lane, s inspectedSegment) {
 	id.Incarnation = schema.Incarnation(header[offIncarnation:])
 	id.Number = binary.LittleEndian.Uint32(header[offLane:])
@@ -330,7 +328,7 @@ func (l *inspectedLane) report(id schema.Lane) schema.SpoolLane {
 	return report
 }
 
-// appendRange appends numbers above those of ranges.
+// appendRange appends numbers that are above all numbers in ranges.
 func appendRange(ranges []schema.SeqRange, first, last uint64) []schema.SeqRange {
 	if lastOf(ranges) == first-1 && len(ranges) > 0 {
 		ranges[len(ranges)-1].Last = last

@@ -137,8 +137,8 @@ func TestInspectDamage(t *testing.T) {
 	})
 }
 
-// Whoever acknowledges clicks has them afterwards. So a report that was made before has every click pending that a
-// topic, read after the report, does not have.
+// The topic has every click that it acknowledges. So clicks that are missing in a topic, read after the report, are
+// pending in the report.
 func TestInspectARunningSpool(t *testing.T) {
 	cfg := config(t.TempDir(), 2)
 	s, _ := open(t, cfg)

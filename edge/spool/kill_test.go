@@ -19,7 +19,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// startChild returns a command that runs this test binary as one of children.
+// startChild returns a command that runs this test binary as the named one of children.
 func startChild(t *testing.T, child string, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()

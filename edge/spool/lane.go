@@ -25,11 +25,11 @@ type Lane struct {
 	seq       atomic.Uint64 // of the last click appended
 	acked     atomic.Uint64 // of the last click acknowledged
 	partition atomic.Uint32 // plus one; 0 while the lane has no partition
-	// Unix milliseconds of the oldest click that was read and is not acknowledged; 0 if there is none
+	// Unix milliseconds of the oldest click that was read and is not acknowledged; 0 without such a click
 	oldest atomic.Int64
 
 	waiting atomic.Bool   // the shipper waits in awaitClick
-	arrived chan struct{} // tells it of a click; has room for one
+	arrived chan struct{} // wakes the shipper after an append; has room for one
 
 	mu       sync.Mutex
 	segments []*segment    // oldest first; the last one is active
@@ -44,7 +44,7 @@ type Lane struct {
 	readSeq     uint64        // of the last click read
 	skipped     uint64        // the last damaged click that was reported
 	head        []byte        // scratch
-	maxBatch    int           // bytes of a batch that the topic accepts, as far as known
+	maxBatch    int           // bytes of a batch: at most as many as the topic accepts, once a refusal has shown its limit
 	lost        bool          // the topic does not have the lane's partition
 	lostAt      time.Duration // uptime when that was first seen
 }
@@ -68,7 +68,7 @@ func (l *Lane) append(c *schema.Click) bool {
 	return l.appendLocked(c, true)
 }
 
-// tryAppend is append without I/O and without waiting for others, who hold mu during theirs.
+// tryAppend is append without I/O and without waiting for mu, which others hold during I/O.
 func (l *Lane) tryAppend(c *schema.Click) bool {
 	if !l.mu.TryLock() {
 		return false
@@ -94,8 +94,8 @@ func (l *Lane) appendLocked(c *schema.Click, mayCreate bool) bool {
 	return true
 }
 
-// awaitClick waits until a click is appended after the one with the seq last, or ctx is done. It may return early. Only
-// the shipper calls it.
+// awaitClick waits until a click with a seq above last is appended, or ctx is done. It may return early. Only the
+// shipper calls it.
 func (l *Lane) awaitClick(ctx context.Context, last uint64) {
 	l.waiting.Store(true)
 	if l.seq.Load() != last { // it was appended before waiting was set
@@ -214,8 +214,8 @@ func (l *Lane) checkEnd(s *segment) {
 	}
 }
 
-// skip reports that the clicks after the last one read, up to the one with the seq last, are damaged. Their segment is
-// set aside when it is released.
+// skip notes that the clicks after the last one read, up to seq last, are damaged. Their segment is set aside when it
+// is released.
 func (l *Lane) skip(s *segment, last uint64) {
 	if !s.damaged.Swap(true) {
 		l.spool.damaged.Add(1)
@@ -230,7 +230,7 @@ func (l *Lane) skip(s *segment, last uint64) {
 // rewind lets Read begin again after the last click acknowledged.
 func (l *Lane) rewind() { l.readSegment, l.readAt = 0, start }
 
-// readNext moves to the next segment and returns it, or nil if there is none yet.
+// readNext moves to the next segment and returns it, or nil without a next segment.
 func (l *Lane) readNext() *segment {
 	l.readSegment++
 	l.readAt = start

@@ -17,7 +17,8 @@ import (
 // clicks an incarnation has spent, to the click: see package edge/limit. It has a limitedLine of JSON per line.
 const limitedName = "limited"
 
-// limitedLine says that an incarnation has leases, and what the segment of a lane had that ends with the click Last.
+// limitedLine notes that an incarnation has leases, and the limited clicks of a removed segment: the one of Lane that
+// ended with the click Last.
 type limitedLine struct {
 	Incarnation string          `json:"incarnation"`
 	Lane        uint32          `json:"lane,omitempty"`
@@ -25,16 +26,16 @@ type limitedLine struct {
 	Clicks      map[int64]int64 `json:"clicks,omitempty"` // by link
 }
 
-// limited is the file, and what is known of earlier incarnations.
+// limited is the file, and what it says about earlier incarnations.
 type limited struct {
 	path  string
 	mu    sync.Mutex
-	noted map[string]bool                        // incarnations with leases that have not been settled
+	noted map[string]bool                        // incarnations whose leases have not ended in the link store
 	left  map[schema.Incarnation]map[int64]int64 // clicks that earlier incarnations have spent, by link
 	last  map[schema.Lane]uint64                 // clicks up to these are in the file
 }
 
-// open reads the file, and sets it aside if it is damaged: too few clicks must not be taken for all.
+// open reads the file, and sets it aside if it is damaged: its clicks would be incomplete.
 func (f *limited) open(path string) error {
 	f.path = path
 	f.reset()
@@ -51,7 +52,7 @@ func (f *limited) reset() {
 	f.left = map[schema.Incarnation]map[int64]int64{}
 }
 
-// read drops a line that was not written to its end: what it would have said is still in a segment.
+// read drops an incomplete line: its clicks are still in a segment.
 func (f *limited) read() error {
 	text, err := os.ReadFile(f.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -207,8 +208,8 @@ func (s *Spool) NoteLeases() error {
 	return nil
 }
 
-// LeftLeases returns the earlier incarnations that had leases and are not settled, and how many clicks that count
-// towards limits each has recorded, by link. They record no more.
+// LeftLeases returns the earlier incarnations whose leases have not ended in the link store, each with the number of
+// limited clicks that it recorded, by link. These numbers are final.
 func (s *Spool) LeftLeases() map[schema.Incarnation]map[int64]int64 {
 	s.limited.mu.Lock()
 	defer s.limited.mu.Unlock()
@@ -219,8 +220,8 @@ func (s *Spool) LeftLeases() map[schema.Incarnation]map[int64]int64 {
 	return left
 }
 
-// SettledLeases says that the link store knows what an incarnation has spent, whose leases have ended.
-func (s *Spool) SettledLeases(incarnation schema.Incarnation) error {
+// LeasesEnded notes that an incarnation's leases have ended in the link store.
+func (s *Spool) LeasesEnded(incarnation schema.Incarnation) error {
 	f := &s.limited
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// appendLimited appends n clicks on a link, of which every third one does not count towards its limit.
+// appendLimited appends n clicks on a link. Every third one does not count towards its limit.
 func appendLimited(tb testing.TB, s *spool.Spool, link int64, n int) (limited int64) {
 	tb.Helper()
 	for i := range n {
@@ -72,8 +72,8 @@ func TestLimitedClicks(t *testing.T) {
 		again, closeAgain := open(t, kill(t, last))
 		wantLeft(t, again, s.Incarnation(), want)
 		closeAgain()
-		testkit.Must(t, next.SettledLeases(s.Incarnation()))
-		testkit.Equal(t, "left once settled", len(next.LeftLeases()), 0)
+		testkit.Must(t, next.LeasesEnded(s.Incarnation()))
+		testkit.Equal(t, "left once ended", len(next.LeftLeases()), 0)
 		closeNext()
 		final, closeFinal := open(t, last)
 		testkit.Equal(t, "left for the next process", len(final.LeftLeases()), 0)

@@ -64,8 +64,8 @@ func (s *Spool) oldest() time.Duration {
 	return 0
 }
 
-// Waiting returns the number of clicks that are not acknowledged, and the time of the oldest one that was sent, zero if
-// none was.
+// Waiting returns the number of clicks that are not acknowledged, and the time of the oldest one that was sent, or the
+// zero time.
 func (s *Spool) Waiting() (clicks uint64, oldest time.Time) {
 	for _, l := range s.Lanes() {
 		clicks += l.Pending()
@@ -79,7 +79,7 @@ func (s *Spool) Waiting() (clicks uint64, oldest time.Time) {
 // room is the space of a file system in bytes.
 type room struct{ free, size float64 }
 
-// disk returns the space of the spool's file system, zeros if it is not known.
+// disk returns the space of the spool's file system, or zeros after an error.
 func (s *Spool) disk() room {
 	var stat unix.Statfs_t
 	if unix.Statfs(s.cfg.Dir, &stat) != nil {

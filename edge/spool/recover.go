@@ -87,7 +87,7 @@ func (s *Spool) recoverFolder(dir string) error {
 	return nil
 }
 
-// fileSize returns 0 for a file that is removed meanwhile.
+// fileSize returns 0 for a file that was removed.
 func fileSize(e os.DirEntry) int64 {
 	if info, err := e.Info(); err == nil {
 		return info.Size()

@@ -198,8 +198,8 @@ func TestLostPartition(t *testing.T) {
 	}
 }
 
-// A partition that was away for a moment, and one that is lost right after it was chosen, have their minute, too.
-// Meanwhile workers end with what they have fetched.
+// A partition that was away for a moment, and one that is lost right after it was chosen, have their minute, too. In
+// this minute workers finish the records that they have fetched.
 func TestPartitionsThatAreLostAgain(t *testing.T) {
 	uptime, away := time.Duration(0), false
 	cfg := config(t.TempDir(), 1)

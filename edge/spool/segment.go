@@ -197,14 +197,14 @@ func (s *segment) acknowledged() *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&s.data[offAcknowledged]))
 }
 
-// acknowledgedSeq returns the seq of the last click acknowledged, 0 if that is not known.
+// acknowledgedSeq returns the seq of the last acknowledged click, 0 if no file or header says it.
 func (s *segment) acknowledgedSeq() (seq uint64) {
 	_ = guarded(func() { seq = s.acknowledged().Load() })
 	return seq
 }
 
 // append encodes a click as the next record and reports whether there was room. Callers hold the lane's mu. After a
-// fault there is none: what was written of the click would look like a record behind a shorter one.
+// fault there is no room: the bytes of the failed append would look like a record behind a shorter one.
 func (s *segment) append(c *schema.Click) bool {
 	pos := int(s.written.Load())
 	if len(s.data)-pos < maxRecordLen || s.faulty.Load() {
@@ -239,7 +239,7 @@ type place struct {
 // start is the place of a segment's first record.
 var start = place{pos: headerLen}
 
-// end returns where the records end, as far as known.
+// end returns the end of the records that were found.
 func (s *segment) end() int {
 	if written := s.written.Load(); written > 0 {
 		return int(written)
@@ -248,8 +248,8 @@ func (s *segment) end() int {
 }
 
 // next returns the body of the record at a place, which is valid until the segment is unmapped. If the record is
-// damaged, next returns the first whole one behind it, which its checksum and index tell from other bytes. The body is
-// nil if there is none.
+// damaged, next returns the first record behind it whose checksum and index are right. The body is nil at the end of
+// the records.
 func (s *segment) next(from place) (body []byte, at place) {
 	end := s.end()
 	for at = from; at.pos+recordHeaderLen <= end; {

@@ -22,25 +22,26 @@ const (
 	// does not pause. One without clicks waits for the next one and ships it at once.
 	linger  = 100 * time.Millisecond
 	backlog = 4096
-	// A batch of at most fewClicks makes all clicks go to the first lane, one of manyClicks or more to all lanes.
+	// After a batch of at most fewClicks all clicks go to the first lane, after a batch of manyClicks or more to all
+	// lanes.
 	fewClicks, manyClicks = 16, 256
-	// drainTimeout bounds how long Run ships pending clicks after it was told to stop.
+	// drainTimeout bounds how long Run ships pending clicks after its context is done.
 	drainTimeout = 10 * time.Second
 	maxPause     = 2 * time.Second // between attempts while the broker does not answer
 	// maxTimeError is how far a batch's timestamp may be from the time of an attempt to send it.
 	maxTimeError = time.Minute
 	// rebindAfter is how long a lane's partition must be missing before the lane gets another one. In this time workers
-	// finish with what they have fetched from the old one. It is twice as long as an insert remains valid.
+	// finish the records that they have fetched from the old partition. It is twice as long as an insert remains valid.
 	rebindAfter = time.Minute
 )
 
-// Topic is the topic of clicks, or what stands for it on a machine without a broker.
+// Topic is the topic of clicks, or on a machine without a broker the writer of ingest/count.
 type Topic interface {
 	// Partitions returns the number of partitions.
 	Partitions(ctx context.Context) (int, error)
 	// Produce appends the batch to a partition and returns nil only once the batch is durable. After an error the batch
 	// may or may not be there, or may arrive later. stream.ErrRefused if the batch is never accepted as it is, and
-	// stream.ErrNoPartition if the topic does not have the partition, as far as known.
+	// stream.ErrNoPartition if the topic's metadata does not have the partition.
 	Produce(ctx context.Context, partition int, batch *stream.Batch) error
 }
 
@@ -49,8 +50,8 @@ type Topic interface {
 // the highest seq that it has seen of the lane.
 //
 // Three things may change between two attempts. The timestamp follows the clock, which may have been wrong. A batch
-// that the topic never accepts is sent in parts. A lane whose partition is gone for good gets another one; see
-// ARCHITECTURE.md for what consumers do then.
+// that the topic never accepts is sent in parts. A lane whose partition is gone for good gets another one;
+// ARCHITECTURE.md says how consumers then count each click once.
 type Shipper struct {
 	spool    *Spool
 	topic    Topic
@@ -135,7 +136,7 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 
 // Ship makes one attempt to send a batch of the lane's clicks. It returns the number of clicks acknowledged, which is 0
 // without an error if there are none to send. The caller passes the same batch in every call for a lane: after an error
-// it holds the clicks whose fate is unknown, and the next call sends them again.
+// it holds the clicks that the broker may or may not have, and the next call sends them again.
 func (s *Shipper) Ship(ctx context.Context, lane *Lane, batch *stream.Batch) (int, error) {
 	now := s.spool.cfg.now()
 	if batch.Len() == 0 {
@@ -187,7 +188,7 @@ func (s *Shipper) resolve(ctx context.Context, lane *Lane, batch *stream.Batch, 
 }
 
 // split makes the lane's batches smaller. It sets a click aside that is too large by itself. An earlier attempt to send
-// the whole batch may still succeed: consumers drop what it repeats.
+// the whole batch may still succeed: consumers drop the repetitions.
 func (s *Shipper) split(lane *Lane, batch *stream.Batch) error {
 	if batch.Len() > 1 {
 		lane.maxBatch = min(lane.maxBatch, batch.Size()) / 2

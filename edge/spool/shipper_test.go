@@ -171,7 +171,7 @@ func TestFewClicksFillOneLane(t *testing.T) {
 		done := make(chan struct{})
 		go func() { shipper.Run(ctx); close(done) }()
 		lanes, before := s.Lanes(), make([]int, 3)
-		// want appends clicks with each hint, the first ones in a batch of their own, and requires that this many are in each
+		// want appends clicks with each hint, the first ones in a batch of their own, and requires the given number in each
 		// lane.
 		want := func(clicks int64, in ...int) {
 			t.Helper()

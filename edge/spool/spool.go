@@ -36,10 +36,10 @@ type Spool struct {
 	used     atomic.Int64  // bytes of all segment files
 	created  atomic.Uint64 // number of segments created, from which file names are made
 	dropped  atomic.Uint64 // number of clicks dropped
-	tally    tally         // the same since the directory was created
+	drops    dropCount     // the same since the directory was created
 	limited  limited       // clicks that count towards limits
 	quiet    atomic.Bool   // few clicks come: they all go to the first lane
-	damaged  atomic.Uint64 // number of segments of which clicks could not be read
+	damaged  atomic.Uint64 // number of segments with clicks that could not be read
 	refused  atomic.Uint64 // number of clicks that the broker refused for good
 	faults   atomic.Uint64 // number of segments that could not be written to their end
 	diskFull atomic.Bool   // the last segment could not be created or written to its end
@@ -66,8 +66,8 @@ func Open(cfg Config, log *slog.Logger) (*Spool, error) {
 	return open(cfg, log, cfg.laneCount())
 }
 
-// OpenLeft opens a spool for the clicks that earlier processes have left in it, and has no lanes for others. The
-// directory must be that of a spool.
+// OpenLeft opens a spool for the clicks that earlier processes have left in it, and has no lanes for new clicks. The
+// directory must have a spool.
 func OpenLeft(cfg Config, log *slog.Logger) (*Spool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func OpenLeft(cfg Config, log *slog.Logger) (*Spool, error) {
 func open(cfg Config, log *slog.Logger, lanes int) (s *Spool, err error) {
 	cfg.SegmentBytes = cfg.segmentBytes()
 	s = &Spool{cfg: cfg, log: log, fsync: (*os.File).Sync, stop: make(chan struct{})}
-	s.tally.path = filepath.Join(cfg.Dir, tallyName)
+	s.drops.path = filepath.Join(cfg.Dir, dropCountName)
 	if cfg.Uptime == nil {
 		started := time.Now()
 		s.cfg.Uptime = func() time.Duration { return time.Since(started) }
@@ -97,7 +97,7 @@ func open(cfg Config, log *slog.Logger, lanes int) (s *Spool, err error) {
 }
 
 func (s *Spool) open(lanes int) error {
-	if err := errors.Join(boundEnds(filepath.Join(s.cfg.Dir, endedName)), s.tally.persist()); err != nil {
+	if err := errors.Join(boundEnds(filepath.Join(s.cfg.Dir, endedName)), s.drops.persist()); err != nil {
 		s.log.Warn("cannot prepare the counts of the spool, its clicks are not affected", "error", err)
 	}
 	if err := s.limited.open(filepath.Join(s.cfg.Dir, limitedName)); err != nil {
@@ -108,7 +108,7 @@ func (s *Spool) open(lanes int) error {
 	}
 	// Otherwise a power failure could lose the folder with all that is in it.
 	parent := s.syncDir(filepath.Dir(s.cfg.Dir))
-	if errors.Is(parent, fs.ErrPermission) { // who made the folder has another user
+	if errors.Is(parent, fs.ErrPermission) { // the folder belongs to another user
 		parent = nil
 	}
 	if err := errors.Join(s.syncDir(s.cfg.Dir), parent); err != nil {
@@ -146,7 +146,7 @@ func (s *Spool) Append(hint uint64, c *schema.Click) bool {
 		}
 	}
 	s.dropped.Add(1)
-	s.tally.add()
+	s.drops.add()
 	return false
 }
 
@@ -183,7 +183,7 @@ func (s *Spool) Refused() uint64 { return s.refused.Load() }
 // Damaged returns the number of segments with clicks that could not be read since the start.
 func (s *Spool) Damaged() uint64 { return s.damaged.Load() }
 
-// Lanes returns all lanes: first those of earlier processes, then those of this process.
+// Lanes returns all lanes, the lanes of earlier processes first.
 func (s *Spool) Lanes() []*Lane { return slices.Concat(s.recovered, s.lanes) }
 
 // Dropped returns the number of clicks that were dropped since the start.
@@ -305,7 +305,7 @@ func (s *Spool) syncAndReport() {
 			s.log.Error("cannot write spool segments to their end", "segments", n-faults, "error", errFault)
 			faults = n
 		}
-		_ = s.tally.persist() // fails while the disk is full
+		_ = s.drops.persist() // fails while the disk is full
 		if n := s.dropped.Load(); n > reported {
 			s.log.Error("spool is full, clicks are lost", "dropped", n-reported, "dropped_total", n,
 				"max_bytes", s.cfg.MaxBytes, "pending", s.Pending())
@@ -314,7 +314,7 @@ func (s *Spool) syncAndReport() {
 	}
 }
 
-// Sync writes all clicks to the disk: those of earlier processes were written by Open.
+// Sync writes the clicks of this process to the disk. Open has written the clicks of earlier ones.
 func (s *Spool) Sync() error {
 	var errs []error
 	for _, l := range s.lanes {
@@ -376,7 +376,7 @@ func (s *Spool) Close() error {
 	for _, l := range s.Lanes() {
 		errs = append(errs, l.close())
 	}
-	errs = append(errs, s.tally.close())
+	errs = append(errs, s.drops.close())
 	// 3. Let another process open the spool.
 	if entries, err := os.ReadDir(s.dir()); err == nil && len(entries) == 0 {
 		errs = append(errs, os.Remove(s.dir()))

@@ -304,7 +304,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A power failure loses a file whose folder is not synced, whatever was written to it.
+// A power failure loses a file whose folder is not synced, even if the file itself is.
 func TestFoldersReachTheDisk(t *testing.T) {
 	cfg := config(t.TempDir(), 1)
 	cfg.Sync = time.Hour
@@ -319,7 +319,7 @@ func TestFoldersReachTheDisk(t *testing.T) {
 	lane := s.Lanes()[0]
 	folder := filepath.Join(cfg.Dir, lane.ID().Incarnation.String())
 	testkit.Equal(t, "synced", synced, []string{folder})
-	testkit.Eventually(t, "nothing is synced without a change", func() bool { // the next segment is made meanwhile
+	testkit.Eventually(t, "nothing is synced without a change", func() bool { // the next segment may still be created
 		synced = nil
 		testkit.Must(t, s.Sync())
 		return len(synced) == 0

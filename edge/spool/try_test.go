@@ -13,7 +13,7 @@ func TestInstantAppend(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, _ := open(t, config(t.TempDir(), 1))
 			for link := int64(1); link <= 50; link += 2 {
-				synctest.Wait() // for those who create segments, and hold the lane meanwhile
+				synctest.Wait() // for goroutines that create segments, and hold the lane
 				testkit.Equal(t, "appended", s.Instant().Append(0, click(link)), true)
 				appendClicks(t, s, 0, link+1, link+1)
 			}
@@ -39,7 +39,7 @@ func TestInstantAppend(t *testing.T) {
 	t.Run("takes another lane than one that is in use", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, _ := open(t, config(t.TempDir(), 2))
-			synctest.Wait() // for those who create segments, and hold a lane meanwhile
+			synctest.Wait() // for goroutines that create segments, and hold a lane
 			release := s.Lanes()[0].Hold()
 			testkit.Equal(t, "appended", s.Instant().Append(0, click(1)), true)
 			releaseOther := s.Lanes()[1].Hold()
