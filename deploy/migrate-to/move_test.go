@@ -284,7 +284,7 @@ func TestMove(t *testing.T) {
 	t.Run("does not end the changes of links before the clicks are there", func(t *testing.T) {
 		e := newEnv(t)
 		others, click := count.NewBuilder(nil, e.log), schema.Click{Seq: 1, LinkID: 7, AccountID: 7, ClickedAt: time.Now()}
-		others.Learn(click.Lane, 0)
+		others.SetMark(click.Lane, 0)
 		others.Counted(&click)
 		others.Add(&click, count.Record{Time: time.Now()})
 		others.Batch.Next = 1

@@ -136,7 +136,7 @@ func TestLimits(t *testing.T) {
 				synctest.Wait() // a click takes no time, so what is fetched ahead needs a chance
 			}
 		})
-	inBubble(t, "clicks that are not used come back, and the lease is forgotten", 100*schema.LeaseShare,
+	inBubble(t, "unused clicks are given back and the lease is forgotten", 100*schema.LeaseShare,
 		func(t *testing.T, s *store, l *limit.Limits) {
 			visit(l, s.limit)
 			lease, _ := s.seen()
@@ -152,7 +152,7 @@ func TestLimits(t *testing.T) {
 			lease, _ = s.seen()
 			testkit.Equal(t, "spent", lease.Spent, int64(2))
 		})
-	inBubble(t, "what does not count asks and takes nothing", 1, func(t *testing.T, s *store, l *limit.Limits) {
+	inBubble(t, "an uncounted visit asks and takes nothing", 1, func(t *testing.T, s *store, l *limit.Limits) {
 		for range 3 {
 			_, verdict := l.Await(link, s.limit, false)
 			testkit.Equal(t, "verdict", verdict, limit.Open)

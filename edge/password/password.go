@@ -1,9 +1,10 @@
 // Package password lets visitors through to links that ask for a password.
 //
-// An edge knows that a link asks for a password, and a version that changes with the password. An api has the hash and checks what
-// visitors enter; its address is in the link store, unless -edge.api says another one. The right password earns a grant: a
-// cookie that says until when, with a code made of the link, the version, and a key that all edges share through the link store. So a
-// grant is worth as much on every edge, also after a restart, and nothing for another link or once the password has changed.
+// An edge knows that a link asks for a password, and a version that changes with the password. An api has the hash and
+// checks what visitors enter; its address is in the link store, unless -edge.api says another one. The right password
+// earns a grant: a cookie that says until when, with a code made of the link, the version, and a key that all edges
+// share through the link store. So a grant is worth as much on every edge, also after a restart, and nothing for
+// another link or once the password has changed.
 package password
 
 import (
@@ -58,10 +59,12 @@ type Gate struct {
 	client http.Client
 }
 
-// New returns a gate. With check nil an api checks attempts: the one at base, or, without a base, the one that the store names.
+// New returns a gate. With check nil an api checks attempts: the one at base, or, without a base, the one that the
+// store names.
 func New(store Store, check Checker, base schema.BaseURL) *Gate {
 	g := &Gate{store: store, check: check, turns: fair.NewTurns[fair.Network](underWay)}
-	g.client = http.Client{Timeout: askTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	g.client = http.Client{Timeout: askTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if check == nil {
 		g.check = func(ctx context.Context, a schema.PasswordAttempt) (schema.PasswordVerdict, error) {
 			return g.ask(ctx, base, a)
@@ -90,7 +93,8 @@ func (g *Gate) Load(ctx context.Context) error {
 	return nil
 }
 
-// Grant returns what lets a visitor through to a link who has entered the password with a version, "" if the gate is not ready.
+// Grant returns what lets a visitor through to a link who has entered the password with a version, "" if the gate is
+// not ready.
 func (g *Gate) Grant(link, version int64, now time.Time) string {
 	if !g.Ready() {
 		return ""
@@ -142,7 +146,8 @@ func (g *Gate) Try(ctx context.Context, attempt schema.PasswordAttempt) (schema.
 }
 
 // ask asks an api.
-func (g *Gate) ask(ctx context.Context, base schema.BaseURL, attempt schema.PasswordAttempt) (verdict schema.PasswordVerdict, err error) {
+func (g *Gate) ask(ctx context.Context, base schema.BaseURL,
+	attempt schema.PasswordAttempt) (verdict schema.PasswordVerdict, err error) {
 	to := base.String()
 	if base.IsZero() {
 		named, err := g.store.SharedValue(ctx, schema.SharedAPI, nil)

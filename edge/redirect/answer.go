@@ -264,14 +264,14 @@ func (h *Handler) fixed(ctx *fasthttp.RequestCtx) bool {
 
 var wellKnownPath = []byte("/.well-known/")
 
-// isWellKnown reports whether a path is one of those that a host has for programs (RFC 8615).
+// isWellKnown reports whether a path is a well-known one for programs (RFC 8615).
 func isWellKnown(path []byte) bool {
 	// the second byte decides for most paths
 	return len(path) > 1 && path[1] == '.' && bytes.HasPrefix(path, wellKnownPath)
 }
 
-// wellKnown answers a request for a well-known path, and reports whether there is anything: what an authority validates
-// a host by (RFC 8555, section 8.3), or a document that lets apps open links.
+// wellKnown answers a request for a well-known path, and reports whether the host has an answer: the response to an
+// authority's challenge (RFC 8555, section 8.3), or a document that lets apps open links.
 func (h *Handler) wellKnown(q *request, path []byte) bool {
 	switch name := string(path); name {
 	case schema.AppleLinksPath, schema.AndroidLinksPath:

@@ -15,8 +15,8 @@ var (
 )
 
 // appendCampaign appends schema.Click.Campaign of a visitor who is sent to location, with the visitor's query unless
-// that is empty: a parameter of location comes before the same one of the visitor. dst is empty and has room for
-// schema.MaxCampaignLen bytes.
+// that is empty: a parameter of location takes precedence over the visitor's parameter of the same name. dst is empty
+// and has room for schema.MaxCampaignLen bytes.
 func appendCampaign(dst, location, query []byte) []byte {
 	if !bytes.Contains(location, utmPrefix) && !bytes.Contains(query, utmPrefix) {
 		return dst // as of most links

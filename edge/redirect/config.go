@@ -20,7 +20,8 @@ type Config struct {
 	// Challenge answers requests below /.well-known/acme-challenge/ and reports whether it did; nil: none. Set by the
 	// service.
 	Challenge func(*fasthttp.RequestCtx) bool
-	// for rules that ask for the visitor's country; nil: unknown, or, in a service, those of -edge.geoip
+	// for rules that ask for the visitor's country; nil: every country is unknown, or, in a service, the file of
+	// -edge.geoip is used
 	Countries    *enrich.Countries
 	PublicHealth bool              // answer /healthz; the program sets it from -ops.public
 	Robots       Robots            // of every host

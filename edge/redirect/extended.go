@@ -57,7 +57,8 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 	return true
 }
 
-// visit is what the conditions of a link's rules ask of a visitor. It finds out what is asked for, once, as reports do.
+// visit finds the facts about a visitor that the conditions of a link's rules ask for: each when it is asked for first,
+// in the same way as for reports.
 type visit struct {
 	enricher *enrich.Enricher
 

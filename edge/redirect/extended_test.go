@@ -32,7 +32,7 @@ const (
 	tooLate  = 4_000_000_000
 )
 
-// newRuledEdge returns an edge that knows countries and believes X-Forwarded-For of this machine.
+// newRuledEdge returns an edge that finds countries and trusts X-Forwarded-For of this machine.
 func newRuledEdge(t testing.TB) *edge {
 	return newEdge(t, func(e *edge) {
 		path := filepath.Join(t.TempDir(), "countries.mmdb")
@@ -188,7 +188,7 @@ func TestVariants(t *testing.T) {
 	}
 	next := *link.Extension
 	next.Variants = []schema.Variant{x.Variants[1], x.Variants[0], x.Variants[2]}
-	next.Variants[1].Weight = 51 // what the smallest one had
+	next.Variants[1].Weight = 51 // the weight of the smallest variant
 	next.Share(link.Extension)
 	testkit.Must(t, e.store.UpdateLink(t.Context(), &link, schema.LinkEdit{Extension: &next}, time.Now()))
 	e.resolver.Drop(schema.Change{Hash: "abc"})
@@ -244,7 +244,7 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// Both ways of answering give the same answers, whatever the link is and the visitor sends.
+// Both ways of answering give the same answers, for all links and requests.
 func TestExtendedInstantAnswers(t *testing.T) {
 	e := newRuledEdge(t)
 	random := rand.New(rand.NewPCG(1, 2))

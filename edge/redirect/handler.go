@@ -9,8 +9,8 @@
 //	                                 └─ CodeUnavailable ──┴─▶ 503 with Retry-After
 //
 // One function, Handler.answer, decides about every request (answer.go). On an event loop it runs as TryServe, which
-// parks a request that has to wait for a look-up, and leaves one that needs anything else to Serve. On a goroutine,
-// Serve is the same and waits.
+// parks a request that has to wait for a look-up, and leaves a request that may wait for anything else to Serve. On a
+// goroutine, Serve is the same and waits.
 //
 // The server writes an answer after the handler has returned. Therefore every click whose redirect was answered is in
 // the spool, unless the spool was full. HEAD requests and prefetches are redirected but are not clicks.

@@ -37,7 +37,7 @@ func (e *edge) metric(t testing.TB, name string) (n int) {
 
 var date = regexp.MustCompile(`Date: [^\r]*\r\n`)
 
-// say returns what the server at addr answers to a request, byte by byte but for the date.
+// say returns the bytes that the server at addr answers to a request, without the date.
 func say(t testing.TB, addr, request string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)

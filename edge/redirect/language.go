@@ -8,7 +8,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// languages are those of the pages for visitors; the first one is for everybody else. Each has a file of texts.
+// languages are the languages of the pages for visitors, each with a file of texts. The first one is for all other
+// visitors.
 var languages = []language.Tag{language.English, language.German, language.French, language.Spanish,
 	language.Portuguese, language.Italian,
 	language.Dutch, language.Polish, language.Japanese, language.Chinese}
@@ -34,7 +35,7 @@ type texts struct {
 	Password passwordTexts `json:"password"`
 }
 
-// passwordTexts are those of the pages that ask for a link's password.
+// passwordTexts are the texts of the pages that ask for a link's password.
 type passwordTexts struct {
 	message
 	Label  string `json:"label"`

@@ -64,7 +64,7 @@ func TestLanguages(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the visitor's first language that there is", func(t *testing.T) {
+	t.Run("the first language of the visitor that has texts", func(t *testing.T) {
 		for accepted, want := range map[string]string{
 			"": "en", "de-AT,de;q=0.9,en;q=0.8": "de", "fi, fr-CA;q=0.5, de;q=0.1": "fr", "pt-BR": "pt", "zh-Hant-TW": "zh",
 			"zh-CN,zh;q=0.9": "zh",

@@ -5,7 +5,7 @@ import (
 	"linkstream/edge/resolve"
 )
 
-// limited answers a request for a link that redirects so many visitors only. Nobody is redirected whose click is not
+// limited answers a request for a link with a limit of clicks. A visitor is redirected only after the click is
 // recorded. It returns false if a goroutine has to answer.
 func (h *Handler) limited(q *request, target resolve.Target, route []byte, most int64) bool {
 	var v visitor

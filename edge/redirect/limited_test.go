@@ -27,7 +27,7 @@ func TestLimitedLinks(t *testing.T) {
 			testkit.Equal(t, "status", resp.StatusCode, status)
 			testkit.Equal(t, "location", resp.Header.Get("Location"), location)
 		}
-		t.Run("so many visitors are redirected, then the link has expired", func(t *testing.T) {
+		t.Run("the link expires after its limit of visitors", func(t *testing.T) {
 			link := e.extend(t, "three", schema.Extension{MaxClicks: 3})
 			for range 3 {
 				resp, _ := get(t, http.MethodHead, "three", "User-Agent", firefox)
@@ -51,7 +51,7 @@ func TestLimitedLinks(t *testing.T) {
 				testkit.Equal(t, "counts towards the limit", c.Limited, true)
 			}
 		})
-		t.Run("then visitors are sent to the expired URL, which counts as a click", func(t *testing.T) {
+		t.Run("then a visit of the expired URL counts as a click", func(t *testing.T) {
 			e.create(t, schema.Link{Hash: "one", URL: "https://example.com/", ExpiredURL: "https://example.com/gone",
 				Extension: &schema.Extension{MaxClicks: 1, Rules: rules(schema.Conditions{Device: []string{schema.Mobile}})}})
 			resp, _ := get(t, http.MethodGet, "one", "User-Agent", iPhone)

@@ -26,7 +26,7 @@ var cardHTML string
 // page is a complete answer for people to read.
 type page struct {
 	status   int
-	language string // "": that of the link's owner
+	language string // "": the link owner's text, in any language
 	body     []byte
 	csp      string
 }
@@ -110,7 +110,7 @@ func (p *pages) forVisitor(ctx *fasthttp.RequestCtx) *visitorPages {
 	return &p.visitor[matchLanguage(p.matcher, ctx.Request.Header.Peek(fasthttp.HeaderAcceptLanguage))]
 }
 
-// content is what the template of a page takes.
+// content is the data of a page's template.
 type content struct {
 	Language        string
 	Title, Text     string

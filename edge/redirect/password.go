@@ -76,8 +76,8 @@ func (h *Handler) admit(q *request, link, version int64) (admitted, answered boo
 	return false, true
 }
 
-// tryPassword reports whether a request has the right password, and answers it otherwise. A right one lets the visitor
-// through for a while.
+// tryPassword reports whether a request has the right password, and answers it otherwise. With the right password the
+// visitor also gets a grant.
 func (h *Handler) tryPassword(q *request, link int64) (right bool) {
 	attempt := schema.PasswordAttempt{LinkID: link, Client: q.client, Password: string(q.PostArgs().Peek(fieldPassword))}
 	verdict, err := h.passwords.Try(context.Background(), attempt)

@@ -72,7 +72,7 @@ func TestPassword(t *testing.T) {
 				t.Errorf("status %d, header %v, body %q", resp.StatusCode, resp.Header, body)
 			}
 		}
-		t.Run("visitors, crawlers and prefetches get the page that asks, and are not counted", func(t *testing.T) {
+		t.Run("visitors and crawlers and prefetches get the form and are not counted", func(t *testing.T) {
 			for range 2 {
 				for _, fields := range [][]string{{}, {"Accept-Language", "de"}, {"Sec-Purpose", "prefetch"},
 					{"User-Agent", "Twitterbot/1.0"},
@@ -85,7 +85,7 @@ func TestPassword(t *testing.T) {
 			}
 			clicks(t, 0)
 		})
-		t.Run("blocked and expired come first, and the page about the link does not show the target", func(t *testing.T) {
+		t.Run("blocked and expired come first and the preview does not show the target", func(t *testing.T) {
 			resp, _ := send(t, addr, "GET", "http://sho.rt/unsafe")
 			testkit.Equal(t, "blocked", resp.StatusCode, 410)
 			resp, _ = sendBody(t, addr, "POST", "http://sho.rt/unsafe", "password=%C3%B6pen+%26+sesame")
@@ -99,7 +99,7 @@ func TestPassword(t *testing.T) {
 			}
 			testkit.Equal(t, "attempts", len(attempts()), 0)
 		})
-		t.Run("wrong passwords get the page again, too many 429, and an outage 503", func(t *testing.T) {
+		t.Run("wrong passwords get the form again and too many 429 and an outage 503", func(t *testing.T) {
 			resp, body := sendBody(t, addr, "POST", "http://sho.rt/secret", "password=nonsense", "X-Forwarded-For", "192.0.2.7",
 				"Accept-Language", "de")
 			wantPage(t, resp, body, "Dieses Passwort ist falsch.")
@@ -118,7 +118,7 @@ func TestPassword(t *testing.T) {
 			clicks(t, 0)
 		})
 		var cookie string
-		t.Run("the right one leads to the target, which is the click", func(t *testing.T) {
+		t.Run("the right password leads to the target and is the click", func(t *testing.T) {
 			resp, _ := sendBody(t, addr, "POST", "http://sho.rt/secret?a=b", "password=%C3%B6pen+%26+sesame", "Referer",
 				"http://sho.rt/secret",
 				"Accept-Language", "de")
@@ -132,7 +132,7 @@ func TestPassword(t *testing.T) {
 			}
 			cookie = given.Name + "=" + given.Value
 		})
-		t.Run("a grant leads to the target, for this link and this password only", func(t *testing.T) {
+		t.Run("a grant is for this link and this password only", func(t *testing.T) {
 			for range 2 {
 				resp, _ := send(t, addr, "GET", "http://sho.rt/secret", "Cookie", cookie)
 				testkit.Equal(t, "Location", resp.Header.Get("Location"), "https://example.com/")

@@ -31,7 +31,7 @@ const benchTarget = "https://example.com/some/page?with=query"
 
 // BenchmarkRedirect measures a redirect to a cached link, including the append of its click. The bare variants answer
 // the same and do nothing else.
-//   - handler: only the handler; rules are those of a link whose third one matches, limit is a link with a limit.
+//   - handler: only the handler; "rules" is a link whose third rule matches, "limit" a link with a limit.
 //   - request: all work of the server, on a keep-alive connection in memory.
 func BenchmarkRedirect(b *testing.B) {
 	e := newEdge(b, func(e *edge) { e.spoolCfg.MaxBytes, e.spoolCfg.SegmentBytes = 16<<30, 16<<20 })

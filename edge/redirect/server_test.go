@@ -73,7 +73,7 @@ func TestServerFraming(t *testing.T) {
 // documented is the size of a proxy's buffer that deploy/manual/install.md asks for.
 const documented = 32 << 10
 
-// The longest Location is that of a URL of characters that UTF-8 writes in four bytes, each of which is escaped.
+// The longest Location comes from a URL of characters with four bytes in UTF-8, each byte escaped.
 func TestLongestLocation(t *testing.T) {
 	eachWay(t, func(t *testing.T, loops int) {
 		e := newEdge(t, nil)

@@ -10,7 +10,7 @@ import (
 	"linkstream/schema"
 )
 
-// visitor is what a redirect needs to know of a request's header fields.
+// visitor has the values of a request's header fields that a redirect needs.
 type visitor struct {
 	userAgent, referrer, language []byte
 	head, prefetch                bool

@@ -14,8 +14,8 @@ import (
 // repeats is how often a request comes.
 const repeats = 2
 
-// visits returns what the server at addr says to a request each time it comes, and the clicks, without what differs by
-// design.
+// visits returns the answers of the server at addr to a request that is sent several times, and the clicks, without the
+// parts that differ by design.
 func (e *edge) visits(t testing.TB, addr, request string) (answers []string, clicks []schema.Click) {
 	t.Helper()
 	for range repeats {

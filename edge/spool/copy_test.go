@@ -143,7 +143,7 @@ func wantPending(t *testing.T, cfg spool.Config, dir string, id schema.Lane, ack
 }
 
 func TestCopy(t *testing.T) {
-	t.Run("has what is not acknowledged, without gaps, while clicks are appended and shipped", func(t *testing.T) {
+	t.Run("has all unacknowledged clicks while clicks are appended and shipped", func(t *testing.T) {
 		cfg := config(memoryDir(t), 1)
 		cfg.MaxBytes = 16 << 20
 		s, topic, shipper := shipping(t, cfg)
@@ -175,7 +175,7 @@ func TestCopy(t *testing.T) {
 		}
 	})
 	for _, when := range []int{1, 3} { // the first look at the first segment, and the second one
-		t.Run(fmt.Sprintf("has no gap if segments become active in another order, at look %d", when), func(t *testing.T) {
+		t.Run(fmt.Sprintf("has no gap if segments become active in another order at look %d", when), func(t *testing.T) {
 			cfg := config(t.TempDir(), 1)
 			s, _ := open(t, cfg)
 			appendClicks(t, s, 0, 1, 250)
@@ -210,7 +210,7 @@ func TestCopy(t *testing.T) {
 			wantPending(t, cfg, dir, id, 0, 80)
 		})
 	}
-	t.Run("is small, and has neither spares nor the lock", func(t *testing.T) {
+	t.Run("is small and has neither spares nor the lock", func(t *testing.T) {
 		cfg := config(t.TempDir(), 4)
 		s, _ := open(t, cfg)
 		appendClicks(t, s, 0, 1, 10)

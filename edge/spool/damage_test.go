@@ -92,7 +92,7 @@ func withoutRun(tb testing.TB, clicks []schema.Click, id schema.Lane, first, las
 }
 
 func TestDamagedRecord(t *testing.T) {
-	t.Run("it alone is skipped and reported, and a copy of its segment is kept", func(t *testing.T) {
+	t.Run("it alone is skipped and reported and a copy of its segment is kept", func(t *testing.T) {
 		for name, change := range map[string]func(record []byte){
 			"body":         func(r []byte) { r[len(r)-1] ^= 1 },
 			"check":        func(r []byte) { r[4] ^= 0x80 },

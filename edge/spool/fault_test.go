@@ -39,7 +39,7 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 		cfg.SegmentBytes = 2 * page
 		return cfg
 	}
-	t.Run("clicks go to another segment, and those before stay whole", func(t *testing.T) {
+	t.Run("later clicks go to another segment and earlier ones stay whole", func(t *testing.T) {
 		cfg := paged(t)
 		s, log, _ := openLogged(t, cfg)
 		lane := s.Lanes()[0]
@@ -53,7 +53,7 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 		isRun(t, read(t, recovered(later)[0]), lane.ID(), 1, 1, 500)
 		testkit.Equal(t, "damage after a restart", log.Contains("damaged"), false)
 	})
-	t.Run("clicks are dropped while no segment can be written, and recorded afterwards", func(t *testing.T) {
+	t.Run("clicks are dropped only while no segment can be written", func(t *testing.T) {
 		cfg := paged(t)
 		var uptime, created atomic.Int64
 		cfg.Uptime = func() time.Duration { return time.Duration(uptime.Load()) }
@@ -118,7 +118,7 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 		testkit.Equal(t, "damaged", s.Damaged(), 1)
 		testkit.Must(t, lane.Acknowledge())
 	})
-	t.Run("it is reported once, and the spool is not ready until a segment can be created", func(t *testing.T) {
+	t.Run("it is reported once and the spool is not ready until a segment can be created", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := paged(t)
 			s, log, _ := openLogged(t, cfg)

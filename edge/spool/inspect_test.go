@@ -84,7 +84,7 @@ func TestInspect(t *testing.T) {
 		wantLanes(t, inspect(t, cfg.Dir), schema.SpoolLane{Lane: first.ID(), Recorded: 300},
 			schema.SpoolLane{Lane: second.ID(), Recorded: 200})
 	})
-	t.Run("a killed process has left its clicks, and a lane that ends twice is one", func(t *testing.T) {
+	t.Run("clicks of a killed process are found and a lane that ends twice is one", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, closeSpool := open(t, cfg)
 		lane := s.Lanes()[0]
@@ -121,7 +121,7 @@ func TestInspectDamage(t *testing.T) {
 			Pending: numbers(1, second+4, second+6, leftClicks)})
 		testkit.Equal(t, "damaged", report.Damaged, []string{segments[1]})
 	})
-	t.Run("a segment without a header is named, also when it is set aside", func(t *testing.T) {
+	t.Run("a segment without a header is named also when it is set aside", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)
 		damage(t, segments[1], func(data []byte) { data[20] ^= 1 })
 		second, third := firstSeq(t, segments[1]), firstSeq(t, segments[2])

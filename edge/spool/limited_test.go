@@ -65,7 +65,7 @@ func TestLimitedClicks(t *testing.T) {
 		}
 	}
 	last := killed[len(killed)-1]
-	t.Run("also after it has removed segments, and is killed itself", func(t *testing.T) {
+	t.Run("also after it has removed segments and is killed itself", func(t *testing.T) {
 		next, closeNext := open(t, last)
 		wantLeft(t, next, s.Incarnation(), want)
 		ship(t, next)

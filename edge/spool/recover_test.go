@@ -38,7 +38,7 @@ func readSome(tb testing.TB, lane *spool.Lane, id schema.Lane, firstSeq int64) i
 }
 
 func TestRecovery(t *testing.T) {
-	t.Run("every appended click is found, whenever the process was killed", func(t *testing.T) {
+	t.Run("every appended click is found after a kill at any time", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, _ := open(t, cfg)
 		id := s.Lanes()[0].ID()
@@ -145,7 +145,7 @@ func TestRecovery(t *testing.T) {
 		isRun(t, clicks[:again], lane.ID(), 1, 1, again)
 		isRun(t, clicks[again:], lane.ID(), uint64(acknowledged)+1, acknowledged+1, 400)
 	})
-	t.Run("clicks are found whatever the directory's name", func(t *testing.T) {
+	t.Run("clicks are found in a directory of any name", func(t *testing.T) {
 		cfg := config(filepath.Join(t.TempDir(), `[a]*?{b,c}\d`), 1)
 		s, closeSpool := open(t, cfg)
 		appendClicks(t, s, 0, 1, 10)

@@ -55,7 +55,7 @@ func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
 		}
 		testkit.Equal(t, "refused", s.Refused(), 0)
 	})
-	t.Run("damage among them is reported once, however often they are read", func(t *testing.T) {
+	t.Run("damage among them is reported once", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)
 		damage(t, segments[0], func(data []byte) { record(data, 4)[8] ^= 1 })
 		s, log, _ := openLogged(t, cfg)
@@ -66,7 +66,7 @@ func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
 		withoutRun(t, topic.counted(t)[id], id, 5, 5)
 		testkit.Equal(t, "reports of damage", strings.Count(log.String(), "are damaged"), 1)
 	})
-	t.Run("a click that cannot be set aside stays, and takes no room", func(t *testing.T) {
+	t.Run("a click that cannot be set aside stays and takes no room", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		cfg.MaxBytes, cfg.Sync = 4*smallest, time.Hour
 		s, topic, shipper := shipping(t, cfg)

@@ -96,7 +96,7 @@ func TestPartition(t *testing.T) {
 		}
 		testkit.Equal(t, "partitions", len(used), topic.partitions)
 	})
-	t.Run("it stays the same when partitions are added, also after a restart", func(t *testing.T) {
+	t.Run("it stays the same after a restart with more partitions", func(t *testing.T) {
 		for range 10 { // identities are random
 			cfg := config(t.TempDir(), 1)
 			s, topic, shipper := shipping(t, cfg)

@@ -26,7 +26,7 @@ import (
 )
 
 func TestSpool(t *testing.T) {
-	t.Run("clicks are read in order, with seqs from 1, across segments", func(t *testing.T) {
+	t.Run("clicks are read in order with seqs from 1 across segments", func(t *testing.T) {
 		dir := t.TempDir()
 		s, _ := open(t, config(dir, 1))
 		lane := s.Lanes()[0]
@@ -52,7 +52,7 @@ func TestSpool(t *testing.T) {
 			next += n
 		}
 	})
-	t.Run("every field is kept, whether empty or at its limit", func(t *testing.T) {
+	t.Run("every field is kept both empty and at its limit", func(t *testing.T) {
 		s, _ := open(t, config(t.TempDir(), 1))
 		long := func(n int) []byte { return bytes.Repeat([]byte{0xff}, n) }
 		clicks := []schema.Click{
@@ -286,7 +286,7 @@ func TestClose(t *testing.T) {
 		testkit.Equal(t, "reported", log.String(), "")
 		testkit.Equal(t, "folders", folders(t, dir), 0)
 	})
-	t.Run("pending clicks are left for the next process, spares are removed", func(t *testing.T) {
+	t.Run("pending clicks are left for the next process and spares are removed", func(t *testing.T) {
 		dir := t.TempDir()
 		first, closeFirst := open(t, config(dir, 2))
 		id := first.Lanes()[0].ID()

@@ -28,7 +28,7 @@ const (
 
 	// between two reads of the store: a store that was moved or restored may have other keys
 	look        = 30 * time.Second
-	retry       = 2 * time.Second // the same, as long as the key of the day is not known
+	retry       = 2 * time.Second // the same, while the key of the day is missing
 	loadTimeout = 5 * time.Second
 )
 
@@ -58,9 +58,9 @@ func New(store Store, log *slog.Logger) *Keys {
 	return k
 }
 
-// Hash returns the hash of a visitor to a link of an account at a time: 0 if the key of the day is not known, and
-// otherwise not 0. An unknown address is an address like others. Of the User-Agent header, the bytes count that a click
-// has.
+// Hash returns the hash of a visitor to a link of an account at a time: 0 if the key of the day is missing, and
+// otherwise not 0. The zero address is an address like others. The User-Agent header counts as far as a click stores
+// it.
 func (k *Keys) Hash(at time.Time, account int64, client netip.Addr, userAgent []byte) uint64 {
 	day := schema.DayNumber(at)
 	for _, key := range *k.days.Load() {
@@ -117,8 +117,9 @@ func (k *Keys) keyOf(day int64) (dayKey, bool) {
 	return dayKey{}, false
 }
 
-// Update reads the keys, makes those that are due, and deletes those of days that have long ended. If the store has
-// lost a key that is known here, it gets it back. While the store is away, known keys stay in use.
+// Update reads the keys, makes the keys that are due, and deletes keys of days that have long ended. If the store has
+// lost a key that this process has, the process writes it back. While the store is away, the keys in memory stay in
+// use.
 func (k *Keys) Update(ctx context.Context, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()

@@ -150,7 +150,7 @@ func TestKeysWithoutStore(t *testing.T) {
 	}
 }
 
-// BenchmarkHash is what a click costs more. Other fields of the header are read anyway.
+// BenchmarkHash measures the additional cost per click. Other fields of the header are read anyway.
 func BenchmarkHash(b *testing.B) {
 	keys := newKeys(openStore(b))
 	testkit.Must(b, keys.Update(b.Context(), noon))

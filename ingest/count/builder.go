@@ -30,7 +30,7 @@ const (
 var errOutOfRange = fmt.Errorf("clicked_at_ms is not in %d to %d, or seq is above %d", firstYear, lastYear,
 	uint64(schema.MaxSeq))
 
-// Decode decodes a record. An error means that it is not a click, or one that no store can represent.
+// Decode decodes a record. An error means that it is no click, or that no store can represent the click.
 func Decode(value []byte, c *schema.Click) error {
 	err := schema.DecodeClick(value, c)
 	year := c.ClickedAt.Year()
@@ -43,7 +43,7 @@ func Decode(value []byte, c *schema.Click) error {
 // Builder builds batches. It belongs to one goroutine.
 type Builder struct {
 	Batch   schema.ClickBatch
-	Missing int // clicks that are missing before those of the batch
+	Missing int // clicks that are missing between the lanes' marks and the batch
 	// Late says that a lane may be met in its middle: clicks before its first one are not missing.
 	Late bool
 	// Only are the accounts whose clicks AddLane adds; nil: all. Clicks of others are neither counted nor missing.
@@ -62,8 +62,8 @@ func NewBuilder(countries *enrich.Countries, log *slog.Logger) *Builder {
 	return &Builder{enricher: enrich.New(countries), log: log, marks: make(map[schema.Lane]uint64)}
 }
 
-// Counted reports whether a click is at or below its lane's mark, and whether the mark is known: otherwise the caller
-// loads it from the store for Learn.
+// Counted reports whether a click is at or below its lane's mark, and whether the mark is loaded: otherwise the caller
+// loads it from the store for SetMark.
 func (b *Builder) Counted(c *schema.Click) (counted, known bool) {
 	if !b.inLane || c.Lane != b.lane {
 		mark, known := b.marks[c.Lane]
@@ -78,12 +78,12 @@ func (b *Builder) Counted(c *schema.Click) (counted, known bool) {
 	return c.Seq <= b.mark, true
 }
 
-// Forged reports whether a click's number is one that no edge has reached. Counted has just returned false for it, with
-// a known mark.
+// Forged reports whether a click's number is too high for any edge to have reached it. Call it after Counted has
+// returned false with a loaded mark.
 func (b *Builder) Forged(c *schema.Click) bool { return c.Seq-b.mark > schema.MaxLead }
 
-// Learn sets the mark of a lane that is not known.
-func (b *Builder) Learn(lane schema.Lane, mark uint64) { b.marks[lane] = mark }
+// SetMark sets the mark of a lane whose mark is not loaded.
+func (b *Builder) SetMark(lane schema.Lane, mark uint64) { b.marks[lane] = mark }
 
 // Forget forgets all marks: they may differ from the store's.
 func (b *Builder) Forget() { b.marks, b.inLane = make(map[schema.Lane]uint64), false }
@@ -148,7 +148,7 @@ func (b *Builder) AddLane(ctx context.Context, lane *stream.Batch,
 			if err != nil {
 				return repeated, err
 			}
-			b.Learn(click.Lane, mark[0])
+			b.SetMark(click.Lane, mark[0])
 			counted, _ = b.Counted(&click)
 		}
 		if counted {

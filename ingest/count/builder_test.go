@@ -20,7 +20,7 @@ func add(t *testing.T, b *count.Builder, l schema.Lane, seq uint64, r count.Reco
 	click := schema.Click{Lane: l, Seq: seq, LinkID: link, AccountID: 1, ClickedAt: r.Time}
 	counted, known := b.Counted(&click)
 	if !known {
-		b.Learn(l, 0)
+		b.SetMark(l, 0)
 		counted, _ = b.Counted(&click)
 	}
 	testkit.Equal(t, "counted", counted, false)
@@ -34,7 +34,7 @@ func knows(b *count.Builder, l schema.Lane) bool {
 
 func TestBuilder(t *testing.T) {
 	t.Parallel()
-	t.Run("a batch has the time of its first record, which a retry finds again", func(t *testing.T) {
+	t.Run("a batch has the time of its first record also in a retry", func(t *testing.T) {
 		t.Parallel()
 		b, first := count.NewBuilder(nil, slog.New(slog.DiscardHandler)), time.Now()
 		add(t, b, lane(1), 1, count.Record{Offset: 7, Time: first})
@@ -57,18 +57,18 @@ func TestBuilder(t *testing.T) {
 		t.Parallel()
 		b := count.NewBuilder(nil, slog.New(slog.DiscardHandler))
 		for n := range uint32(100_000) {
-			b.Learn(lane(n), 0)
+			b.SetMark(lane(n), 0)
 		}
 		b.Stored()
 		testkit.Equal(t, "a lane of 100,000 is known", knows(b, lane(5)), true)
-		b.Learn(lane(100_000), 0)
+		b.SetMark(lane(100_000), 0)
 		b.Stored()
 		testkit.Equal(t, "a lane of 100,001 is known", knows(b, lane(5)), false)
 	})
 	t.Run("a number further ahead than any edge comes is forged", func(t *testing.T) {
 		t.Parallel()
 		b := count.NewBuilder(nil, slog.New(slog.DiscardHandler))
-		b.Learn(lane(1), 10)
+		b.SetMark(lane(1), 10)
 		for seq, want := range map[uint64]bool{11: false, 10 + schema.MaxLead: false, 11 + schema.MaxLead: true,
 			schema.MaxSeq: true} {
 			click := schema.Click{Lane: lane(1), Seq: seq}

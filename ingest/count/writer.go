@@ -20,9 +20,9 @@ import (
 // writes bound the transactions of a Writer.
 var writes = groupcommit.Limits{Batch: 16, Queue: 1 << 16, Timeout: time.Minute}
 
-// From the beginning of a transaction to that of the next one pass minPause and pausePerClick for each of its clicks,
-// at most maxPause. With little traffic a click is counted at once. With much, a transaction has more clicks, which
-// change each row less often.
+// Between the beginnings of two transactions there are minPause, and pausePerClick for each click of the first one, but
+// at most maxPause. With little traffic a click is counted at once. With much traffic, transactions have more clicks
+// and update each row less often.
 const (
 	minPause      = 100 * time.Millisecond
 	pausePerClick = 50 * time.Microsecond
@@ -44,8 +44,8 @@ type LaneStore interface {
 }
 
 // Writer counts the clicks of a spool on a machine without a broker. To the spool's shipper it is the topic of clicks:
-// a batch is accepted once its clicks and the mark of its lane are on the disk, and what webhooks hear of them. A
-// shipper that did not hear of that sends the batch again, and the mark drops it. There are no positions: a click is
+// a batch is accepted once its clicks, the mark of its lane and the webhooks' copies of the clicks are on the disk. A
+// shipper that gets no acknowledgement sends the batch again, and the mark drops it. There are no positions: a click is
 // counted if and only if its number is at or below the mark.
 type Writer struct {
 	store   LaneStore
@@ -58,8 +58,8 @@ type Writer struct {
 	epoch   time.Time
 }
 
-// NewWriter returns a writer that registers its metrics in set. Webhooks of webhooks hear of the clicks that it has
-// counted. countries and webhooks may be nil.
+// NewWriter returns a writer that registers its metrics in set. It queues counted clicks for the webhooks in webhooks.
+// countries and webhooks may be nil.
 func NewWriter(store LaneStore, webhooks schema.HearingStore, countries *enrich.Countries, log *slog.Logger,
 	set *metrics.Set) *Writer {
 	w := &Writer{store: store, builder: NewBuilder(countries, log), hearing: newHearing(webhooks, countries, log),
@@ -97,11 +97,11 @@ func (w *Writer) Produce(ctx context.Context, _ int, batch *stream.Batch) error 
 	return err
 }
 
-// Await waits until a shipper should read a lane's next batch: what it reads earlier would only wait in Produce, while
-// more clicks come.
+// Await waits until a shipper should read a lane's next batch: a batch that is read earlier would only wait in Produce,
+// with fewer clicks.
 func (w *Writer) Await(ctx context.Context) { w.sleep(ctx, readTime) }
 
-// sleep waits until so long before the next transaction may begin.
+// sleep waits until the given time before the next transaction may begin.
 func (w *Writer) sleep(ctx context.Context, before time.Duration) {
 	if wait := time.Duration(w.next.Load()) - time.Since(w.epoch) - before; wait > 0 {
 		stream.Sleep(ctx, wait)
@@ -117,8 +117,8 @@ func (w *Writer) pause(began time.Time, lanes []*stream.Batch) {
 	w.next.Store(int64(began.Add(pause).Sub(w.epoch)))
 }
 
-// Count counts the batches of some lanes in one transaction, and returns the outcome of each: those of Produce. Calls
-// do not overlap.
+// Count counts the batches of some lanes in one transaction, and returns an outcome like Produce's for each. Calls do
+// not overlap.
 func (w *Writer) Count(ctx context.Context, lanes ...*stream.Batch) []error {
 	b, began := w.builder, time.Now()
 	b.Batch.Reset(0, 0)

@@ -64,7 +64,7 @@ func TestWriter(t *testing.T) {
 		t.Cleanup(func() { testkit.Close(t, store) })
 		return store, newWriter(store)
 	}
-	t.Run("counts each click once, however often and by whomever it is sent", func(t *testing.T) {
+	t.Run("counts each click once, also if several writers get it often", func(t *testing.T) {
 		t.Parallel()
 		store, w := open(t)
 		testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 1, 10)))
@@ -74,7 +74,7 @@ func TestWriter(t *testing.T) {
 		testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(2), 1, 5)))
 		wantTotal(t, store, 25)
 	})
-	t.Run("counts what another writer has not, when that one has counted in between", func(t *testing.T) {
+	t.Run("counts only new clicks after another writer has counted", func(t *testing.T) {
 		t.Parallel()
 		store, w := open(t)
 		testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 1, 10)))
@@ -93,7 +93,7 @@ func TestWriter(t *testing.T) {
 		lanes.Wait()
 		wantTotal(t, store, 300)
 	})
-	t.Run("refuses what is not a click, and counts the lanes beside it", func(t *testing.T) {
+	t.Run("refuses bytes that are no click and counts the other lanes", func(t *testing.T) {
 		t.Parallel()
 		store, w := open(t)
 		bad := batch(lane(1), 1, 2)
@@ -209,7 +209,7 @@ func TestDecodeRefusesWhatNoStoreHas(t *testing.T) {
 	}
 }
 
-// failingHearer fails to tell of clicks as often as fail says.
+// failingHearer fails to queue clicks for webhooks as often as fail says.
 type failingHearer struct {
 	*sqlite.Store
 	fail int
@@ -238,7 +238,8 @@ func TestWriterTellsWebhooks(t *testing.T) {
 		return count.NewWriter(clicks, hearer, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
 	}
 	w := start()
-	testkit.Must(t, errors.Join(w.Count(t.Context(), batch(lane(1), 1, 4))...)) // nobody hears, so nothing fails
+	// no webhook wants clicks, so nothing fails
+	testkit.Must(t, errors.Join(w.Count(t.Context(), batch(lane(1), 1, 4))...))
 
 	hook := schema.Webhook{AccountID: owner.ID, URL: "https://example.org/", Events: []string{schema.EventLinkClicked},
 		Active: true,

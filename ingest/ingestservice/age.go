@@ -27,7 +27,7 @@ type ageWatch struct {
 	log    *slog.Logger
 
 	oldest    atomic.Pointer[time.Time] // nil if every click is counted
-	retention atomic.Int64              // 0: for ever, or not known
+	retention atomic.Int64              // 0: for ever, or not read yet
 }
 
 func newAgeWatch(client *stream.Client, clicks schema.ClickStore, log *slog.Logger, set *metrics.Set) *ageWatch {
@@ -75,7 +75,8 @@ func (w *ageWatch) measure(ctx context.Context) error {
 	return nil
 }
 
-// position returns the store's next offset. While the store does not answer, what the group has committed decides.
+// position returns the store's next offset. While the store does not answer, it returns the offset that the group has
+// committed.
 func (w *ageWatch) position(ctx context.Context, partition int) (int64, error) {
 	at, err := w.clicks.Position(ctx, partition)
 	if err != nil {

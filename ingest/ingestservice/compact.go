@@ -21,8 +21,8 @@ const (
 
 // compacter is a click store that keeps clicks as rows, and old ones as fewer rows.
 type compacter interface {
-	// Compact compacts what is old enough, and returns the months that it has compacted, also with an error. It may be
-	// called by several processes, of which one compacts.
+	// Compact compacts the months that are old enough, and returns them, also with an error. Several processes may call
+	// it; one of them compacts.
 	Compact(ctx context.Context) ([]schema.CompactedMonth, error)
 }
 

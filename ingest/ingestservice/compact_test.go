@@ -16,7 +16,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// scriptedStore returns the outcomes one after the other.
+// scriptedStore returns outcomes, in their order.
 type scriptedStore struct {
 	outcomes []error
 	calls    []time.Time

@@ -92,11 +92,11 @@ func (s *Service) Ready(context.Context) error {
 	return nil
 }
 
-// Run counts clicks until ctx is done. When it returns, no insert is under way: what was fetched is counted, or is
-// fetched again by the next worker.
+// Run counts clicks until ctx is done. When it returns, no insert is under way: each fetched record is counted, or will
+// be fetched again by the next worker.
 func (s *Service) Run(ctx context.Context) error {
-	// 1. The worker ends the batches under way: each is inserted as a whole or not at all. It commits only what is
-	//    inserted, and then leaves the consumer group.
+	// 1. The worker ends the batches under way: each is inserted as a whole or not at all. It commits the positions of
+	//    inserted batches only, and then leaves the consumer group.
 	// 2. No click needs the countries any more.
 	defer service.RunInBackground(context.WithoutCancel(ctx), s.countries.Run)()
 	defer service.RunInBackground(ctx, s.age.run)()

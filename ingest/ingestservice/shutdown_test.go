@@ -24,7 +24,7 @@ const link = 42
 type blockingStore struct {
 	schema.ClickStore
 	began   chan struct{} // receives when an insert begins
-	outcome chan error    // what the insert does: nil inserts the batch, an error is returned without inserting it
+	outcome chan error    // of the insert: nil inserts the batch, an error is returned without an insert
 }
 
 func (s *blockingStore) InsertClicks(_ context.Context, batch *schema.ClickBatch) error {
@@ -83,7 +83,7 @@ func total(t *testing.T, store schema.ClickStore) int64 {
 	return counts[link]
 }
 
-// A service is told to stop while an insert is under way.
+// A service stops while an insert is under way.
 func TestShutdown(t *testing.T) {
 	const clicks = 100
 	for name, c := range map[string]struct {

@@ -74,8 +74,8 @@ func TestCommand(t *testing.T) {
 	})
 }
 
-// FuzzReports reads what claims to be reports about spools. It checks that nothing crashes, and that what is accepted
-// is valid.
+// FuzzReports decodes bytes as reports about spools. It checks that nothing crashes, and that accepted reports are
+// valid.
 func FuzzReports(f *testing.F) {
 	f.Add([]byte(
 		`{"dir":"a","at":"2026-11-21T12:00:00Z","dropped":1,` +

@@ -24,7 +24,7 @@ func LookOnce(ctx context.Context, sources Sources) (*Report, error) {
 var DecodeReports = decodeReports
 
 // Balance returns the balance of a lane without a name.
-func Balance(recorded uint64, spool, topic, aside Numbers, count schema.LaneCount) Lane {
-	s := laneState{recorded: recorded, spool: spool, topic: topic, aside: aside, count: count}
+func Balance(recorded uint64, spool, topic, setAside Numbers, count schema.LaneCount) Lane {
+	s := laneState{recorded: recorded, spool: spool, topic: topic, setAside: setAside, count: count}
 	return s.balance(schema.Lane{})
 }

@@ -6,12 +6,12 @@ import (
 	"linkstream/schema"
 )
 
-// laneState is what is known of a lane that may not be counted to its end.
+// laneState has the findings about a lane that may have uncounted clicks.
 type laneState struct {
 	recorded uint64           // the highest number in a spool
 	spool    numbers          // not acknowledged
 	topic    numbers          // behind the position
-	aside    numbers          // refused by the topic, or in the dead letter topic
+	setAside numbers          // refused by the topic, or in the dead letter topic
 	count    schema.LaneCount // zero if the store does not have the lane
 }
 
@@ -22,7 +22,7 @@ type Lane struct {
 	Counted  uint64      `json:"counted"`  // once
 	Spool    uint64      `json:"in_spool"` // wait for the broker
 	Topic    uint64      `json:"in_topic"` // wait to be counted
-	Aside    uint64      `json:"set_aside"`
+	SetAside uint64      `json:"set_aside"`
 	Missing  uint64      `json:"missing"`
 	Repeated uint64      `json:"repeated"` // counted more than once
 
@@ -52,12 +52,12 @@ func (l *Lane) notable() bool { return l.Counted != l.Recorded || l.Repeated > 0
 // elsewhere.
 func (s *laneState) balance(id schema.Lane) Lane {
 	mark := s.count.Mark
-	topic := s.topic.between(1, mark+schema.MaxLead) // what is further ahead is forged
+	topic := s.topic.between(1, mark+schema.MaxLead) // clicks further ahead are forged
 	l := Lane{Lane: id, Recorded: max(mark, s.recorded, topic.highest()), Counted: min(s.count.Clicks, mark)}
 	l.Repeated = s.count.Repeated()
 	uncounted := s.count.Missing()
-	l.Aside = min(uncounted, s.aside.between(1, mark).size())
-	l.Missing = uncounted - l.Aside
+	l.SetAside = min(uncounted, s.setAside.between(1, mark).size())
+	l.Missing = uncounted - l.SetAside
 
 	if mark == l.Recorded {
 		return l
@@ -68,7 +68,7 @@ func (s *laneState) balance(id schema.Lane) Lane {
 		rest = rest.without(set)
 		return before - rest.size()
 	}
-	l.Aside += take(s.aside) // the position does not move past a dead letter alone, so the topic has it, too
+	l.SetAside += take(s.setAside) // the position does not move past a dead letter alone, so the topic has it, too
 	l.Topic = take(topic)
 	l.Spool = take(s.spool)
 	l.Missing += rest.size()
@@ -76,11 +76,11 @@ func (s *laneState) balance(id schema.Lane) Lane {
 	return l
 }
 
-// name sets the gaps: those that workers found, as far as they are not set aside, and those that no worker has passed.
-func (l *Lane) name(found []schema.Gap, aside numbers) {
+// name sets the gaps: gaps that workers found, without clicks that were set aside, and gaps that no worker has passed.
+func (l *Lane) name(found []schema.Gap, setAside numbers) {
 	named := uint64(0)
 	for _, gap := range found {
-		for _, r := range (numbers{gap.SeqRange}).without(aside) {
+		for _, r := range (numbers{gap.SeqRange}).without(setAside) {
 			l.Gaps = append(l.Gaps, Gap{First: r.First, Last: r.Last, Partition: gap.Partition, Offset: gap.Offset,
 				Found: gap.Found})
 			named += r.Len()

@@ -88,7 +88,7 @@ func (s *service) startWorker() (stop func()) {
 	return sync.OnceFunc(func() { cancel(); running.Wait() })
 }
 
-// count counts until the store has so many clicks in all.
+// count counts until the store has the given number of clicks.
 func (s *service) count(total int64) {
 	s.t.Helper()
 	stop := s.startWorker()

@@ -73,7 +73,7 @@ func (n numbers) size() (sum uint64) {
 	return sum
 }
 
-// highest returns the highest number, 0 if there is none.
+// highest returns the highest number, 0 without numbers.
 func (n numbers) highest() uint64 {
 	if len(n) == 0 {
 		return 0

@@ -62,17 +62,17 @@ func TestBalance(t *testing.T) {
 		return schema.LaneCount{Mark: mark, Clicks: clicks}
 	}
 	for name, c := range map[string]struct {
-		recorded            uint64
-		spool, topic, aside verify.Numbers
-		count               schema.LaneCount
-		want                verify.Lane
+		recorded               uint64
+		spool, topic, setAside verify.Numbers
+		count                  schema.LaneCount
+		want                   verify.Lane
 	}{
 		"all are counted":      {count: count(9, 9), want: verify.Lane{Recorded: 9, Counted: 9}},
 		"a gap below the mark": {count: count(9, 7), want: verify.Lane{Recorded: 9, Counted: 7, Missing: 2}},
-		"a gap that is set aside": {count: count(9, 7), aside: set(4, 5),
-			want: verify.Lane{Recorded: 9, Counted: 7, Aside: 2}},
-		"more set aside than uncounted": {count: count(9, 8), aside: set(4, 6),
-			want: verify.Lane{Recorded: 9, Counted: 8, Aside: 1}},
+		"a gap that is set aside": {count: count(9, 7), setAside: set(4, 5),
+			want: verify.Lane{Recorded: 9, Counted: 7, SetAside: 2}},
+		"more set aside than uncounted": {count: count(9, 8), setAside: set(4, 6),
+			want: verify.Lane{Recorded: 9, Counted: 8, SetAside: 1}},
 		"counted twice": {count: count(9, 11), want: verify.Lane{Recorded: 9, Counted: 9, Repeated: 2}},
 		"pending in the spool and the topic": {recorded: 20, spool: set(13, 20), topic: set(5, 15), count: count(9, 9),
 			want: verify.Lane{Recorded: 20, Counted: 9, Topic: 6, Spool: 5}},
@@ -81,17 +81,17 @@ func TestBalance(t *testing.T) {
 		"not in the store yet": {recorded: 5, topic: set(1, 5), want: verify.Lane{Recorded: 5, Topic: 5}},
 		"the end is lost": {recorded: 20, topic: set(10, 15), count: count(9, 9),
 			want: verify.Lane{Recorded: 20, Counted: 9, Topic: 6, Missing: 5}},
-		"a hole above the mark": {recorded: 20, spool: set(18, 20), topic: set(10, 12), aside: set(14, 14),
+		"a hole above the mark": {recorded: 20, spool: set(18, 20), topic: set(10, 12), setAside: set(14, 14),
 			count: count(9, 9),
-			want:  verify.Lane{Recorded: 20, Counted: 9, Topic: 3, Spool: 3, Aside: 1, Missing: 4}},
-		"set aside at the end": {recorded: 10, aside: set(10, 10), count: count(9, 9),
-			want: verify.Lane{Recorded: 10, Counted: 9, Aside: 1}},
-		"dead letters do not make a lane longer": {aside: set(1000, 1000), count: count(9, 9),
+			want:  verify.Lane{Recorded: 20, Counted: 9, Topic: 3, Spool: 3, SetAside: 1, Missing: 4}},
+		"set aside at the end": {recorded: 10, setAside: set(10, 10), count: count(9, 9),
+			want: verify.Lane{Recorded: 10, Counted: 9, SetAside: 1}},
+		"dead letters do not make a lane longer": {setAside: set(1000, 1000), count: count(9, 9),
 			want: verify.Lane{Recorded: 9, Counted: 9}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := verify.Balance(c.recorded, c.spool, c.topic, c.aside, c.count)
-			if sum := got.Counted + got.Spool + got.Topic + got.Aside + got.Missing; sum != got.Recorded {
+			got := verify.Balance(c.recorded, c.spool, c.topic, c.setAside, c.count)
+			if sum := got.Counted + got.Spool + got.Topic + got.SetAside + got.Missing; sum != got.Recorded {
 				t.Errorf("the sum is %d, recorded are %d", sum, got.Recorded)
 			}
 			testkit.Equal(t, "balance", got, c.want, visibleOnly)

@@ -53,7 +53,7 @@ func (r *Report) writeTotals(p *printer) {
 	line("recorded", t.Recorded, fmt.Sprintf("clicks, in %d lanes", t.Lanes))
 	line("counted", t.Counted, "")
 	line("pending", t.Spool+t.Topic, fmt.Sprintf("%d in spools, %d in the topic", t.Spool, t.Topic))
-	line("set aside", t.Aside, "in the dead letter topic, or in *.refused files of spools")
+	line("set aside", t.SetAside, "in the dead letter topic, or in *.refused files of spools")
 	line("dropped", t.Dropped, "found no room in a spool")
 	line("missing", t.Missing, "")
 	if t.Repeated > 0 {
@@ -70,7 +70,7 @@ func (r *Report) writeLanes(p *printer) {
 	rows := printer{w: table}
 	rows.printf("LANE\tRECORDED\tCOUNTED\tPENDING\tSET ASIDE\tMISSING\tTWICE\n")
 	for _, l := range r.Lanes {
-		rows.printf("%s\t%d\t%d\t%d\t%d\t%d\t%d\n", l.Lane, l.Recorded, l.Counted, l.Spool+l.Topic, l.Aside,
+		rows.printf("%s\t%d\t%d\t%d\t%d\t%d\t%d\n", l.Lane, l.Recorded, l.Counted, l.Spool+l.Topic, l.SetAside,
 			l.Missing, l.Repeated)
 	}
 	if p.err = rows.err; p.err == nil {

@@ -15,7 +15,7 @@ import (
 const (
 	fetchWait   = time.Second
 	fetchRetry  = time.Second
-	maxAttempts = 5 // to read a part of a log that others change meanwhile
+	maxAttempts = 5 // to read a part of a log while others change it
 )
 
 // Topic is the part of stream.Client that is read.
@@ -28,7 +28,7 @@ type Topic interface {
 	FetchDead(ctx context.Context, offset int64, wait time.Duration, each func(stream.Record) error) (lag int64, err error)
 }
 
-// Partition is what was read of a partition of the clicks topic: the records that are not counted yet.
+// Partition describes the records of a partition of the clicks topic that are not counted yet.
 type Partition struct {
 	Partition int    `json:"partition"`
 	From      int64  `json:"from"`
@@ -39,7 +39,7 @@ type Partition struct {
 var errRead = errors.New("read") // ends a fetch after what was wanted
 
 // readTopic adds the clicks that the store has not passed. For each partition it reads the position first, and then the
-// records behind it: what is before the position is in the counts that are read later.
+// records behind it: clicks before the position are in the counts that are read later.
 func (p *pass) readTopic(ctx context.Context) error {
 	n, err := p.Topic.Partitions(ctx)
 	if errors.Is(err, kafka.UnknownTopicOrPartition) {
@@ -91,8 +91,8 @@ func (p *pass) readPartition(ctx context.Context, number int) error {
 	})
 }
 
-// compareLog returns why all records of a log have yet to be counted although the store has a position, "" if it
-// belongs to the log or there is none. A worker looks closer, see package worker; this is what an operator should know.
+// compareLog returns "" if the store's position belongs to the log or the store has no position; otherwise a note for
+// operators: all records of the log have yet to be counted. A worker checks more closely, see package worker.
 func (p *pass) compareLog(ctx context.Context, number int, at schema.Position, start, end int64) (note string,
 	err error) {
 	switch {
@@ -113,13 +113,14 @@ func (p *pass) compareLog(ctx context.Context, number int, at schema.Position, s
 	case errors.Is(err, errRead) && !same:
 		return fmt.Sprintf("the record at offset %d is not the last counted click: the log was replaced, or lost its end",
 			at.Last.Offset), nil
-	case errors.Is(err, errRead), errors.Is(err, stream.ErrOffsetOutOfRange): // counted and deleted meanwhile
+	// counted and deleted since the position was read
+	case errors.Is(err, errRead), errors.Is(err, stream.ErrOffsetOutOfRange):
 		return "", nil
 	}
 	return "", err
 }
 
-// readDead adds the clicks in the dead letter topic, as far as they belong to lanes in which clicks are not counted.
+// readDead adds dead letters of lanes that have uncounted clicks.
 func (p *pass) readDead(ctx context.Context) error {
 	start, end, err := p.Topic.DeadOffsets(ctx)
 	if errors.Is(err, kafka.UnknownTopicOrPartition) {
@@ -135,7 +136,7 @@ func (p *pass) readDead(ctx context.Context) error {
 	}
 	err = read(ctx, start, end, p.Topic.DeadOffsets, fetch, func(value []byte) {
 		if id, seq, ok := identify(value); ok && p.lanes[id] != nil {
-			p.lanes[id].aside = p.lanes[id].aside.with(seq, seq)
+			p.lanes[id].setAside = p.lanes[id].setAside.with(seq, seq)
 		}
 	})
 	if err != nil {
@@ -144,7 +145,7 @@ func (p *pass) readDead(ctx context.Context) error {
 	return nil
 }
 
-// identify returns the lane and the number of a click. The click may be one that cannot be counted.
+// identify returns the lane and the number of a click, which may be a click that cannot be counted.
 func identify(value []byte) (lane schema.Lane, seq uint64, ok bool) {
 	var click schema.Click
 	if schema.DecodeClick(value, &click) != nil || click.Seq > schema.MaxSeq {
@@ -153,8 +154,8 @@ func identify(value []byte) (lane schema.Lane, seq uint64, ok bool) {
 	return click.Lane, click.Seq, true
 }
 
-// read calls each for the values of the records from an offset to before end. Records that are deleted meanwhile are
-// left out: they were counted, or are missed later.
+// read calls each for the values of the records from an offset to before end. Records that are deleted during the call
+// are left out: they were counted, or their numbers will be missing.
 func read(ctx context.Context, next, end int64, offsets func(context.Context) (start, end int64, err error),
 	fetch func(ctx context.Context, offset int64, each func(stream.Record) error) error, each func(value []byte)) error {
 	for failures := 0; next < end; {

@@ -6,14 +6,14 @@
 // spool, from the other two. Clicks that found no room in a spool are dropped: they have no number, and each spool says
 // how many there are.
 //
-// Clicks are on their way meanwhile, from a spool to the topic and from there to the store. They are looked for in this
-// order, so each one is found at least once: the spools are read first, then the position of each partition, then the
-// records behind it, and the counts at last. A click that was acknowledged when the spool was read was in the topic by
-// then. If its record is before the position, the counts that are read later include it. Therefore no click is missed
-// by mistake, whatever runs at the time. A second look a moment later confirms what is missing nevertheless.
+// Clicks may move while verify reads, from a spool to the topic and from there to the store. It reads in this order, so
+// it finds each click at least once: the spools, the position of each partition, the records behind it, and then the
+// counts. A click that was acknowledged when the spool was read was in the topic by then. If its record is before the
+// position, the counts that are read later include it. Therefore no click is reported missing because it moved. A
+// second pass a moment later confirms the clicks that are still missing.
 //
-// Users see aggregates and not lanes. The clicks in each aggregate are those that the lanes have counted: at least what
-// they had counted before the aggregate was read, and at most what they have counted afterwards.
+// Users see aggregates and not lanes. Each aggregate must have as many clicks as the lanes have counted: at least the
+// lanes' sum before the aggregate was read, and at most their sum afterwards.
 //
 // On a machine without a broker there is no topic, and an acknowledged click is counted: the spools are compared with
 // the marks.
@@ -37,9 +37,10 @@ const confirmAfter = 2 * time.Second
 // maxLanes bounds the lanes in a report.
 const maxLanes = 1000
 
-// Sources is what is compared.
+// Sources are compared with each other.
 type Sources struct {
-	// Spools returns reports about spools. It may return the same ones in each call: an older report holds no less.
+	// Spools returns reports about spools. It may return the same reports in each call: an older report has at least as
+	// many pending clicks.
 	Spools func() ([]schema.SpoolReport, error)
 	Topic  Topic // nil on a machine without a broker
 	Clicks schema.ClickStore
@@ -52,7 +53,7 @@ type Totals struct {
 	Counted  uint64 `json:"counted"`
 	Spool    uint64 `json:"in_spool"`
 	Topic    uint64 `json:"in_topic"`
-	Aside    uint64 `json:"set_aside"`
+	SetAside uint64 `json:"set_aside"`
 	Dropped  uint64 `json:"dropped"`
 	Missing  uint64 `json:"missing"`
 	Repeated uint64 `json:"repeated"`
@@ -64,7 +65,7 @@ type Report struct {
 	AddsUp  bool      `json:"adds_up"`
 	Totals  Totals    `json:"totals"`
 	Failing int       `json:"failing_lanes"`
-	// with clicks that are not counted, those that do not add up first
+	// with uncounted clicks; lanes that do not add up come first
 	Lanes       []Lane      `json:"lanes"`
 	MoreLanes   uint64      `json:"more_lanes,omitempty"` // that are left out
 	DeadLetters uint64      `json:"dead_letters"`         // records in the dead letter topic
@@ -76,7 +77,7 @@ type Report struct {
 	counted uint64 // by the lanes, also more than once
 }
 
-// Sum is the clicks in an aggregate of the click store, which differ from those that lanes have counted meanwhile.
+// Sum is the number of clicks in an aggregate of the click store that differs from the number that lanes have counted.
 type Sum struct {
 	Name   string `json:"name"`
 	Clicks uint64 `json:"clicks"`
@@ -109,7 +110,7 @@ type pass struct {
 	Sources
 	lanes   map[schema.Lane]*laneState // that are in a spool, in the topic, or suspicious
 	failing map[schema.Lane]bool       // that do not add up
-	suspect map[schema.Lane]bool       // those of the look before; nil in the first one
+	suspect map[schema.Lane]bool       // lanes of the previous pass; nil in the first one
 	report  *Report
 }
 
@@ -150,7 +151,7 @@ func (p *pass) readSpools(context.Context) error {
 			l := p.lane(s.Lane)
 			l.recorded = max(l.recorded, s.Recorded)
 			l.spool = l.spool.withAll(s.Pending)
-			l.aside = l.aside.withAll(s.Refused)
+			l.setAside = l.setAside.withAll(s.Refused)
 		}
 	}
 	return nil
@@ -169,8 +170,8 @@ func (p *pass) readCounts(ctx context.Context) error {
 	})
 }
 
-// readSums compares what statistics and reports are read from with what the lanes had counted before and have counted
-// afterwards: counts only grow.
+// readSums compares the aggregates of statistics and reports with the lanes' counts before and afterwards: counts only
+// grow.
 func (p *pass) readSums(ctx context.Context) error {
 	sums, err := p.Clicks.ClickSums(ctx)
 	if err != nil {
@@ -195,7 +196,7 @@ func (p *pass) add(l *Lane) {
 	t.Counted += l.Counted
 	t.Spool += l.Spool
 	t.Topic += l.Topic
-	t.Aside += l.Aside
+	t.SetAside += l.SetAside
 	t.Missing += l.Missing
 	t.Repeated += l.Repeated
 }
@@ -239,12 +240,12 @@ func (p *pass) balance(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.name(gaps, p.lanes[l.Lane].aside)
+		l.name(gaps, p.lanes[l.Lane].setAside)
 	}
 	return nil
 }
 
-// Err returns an error that says what does not add up, or nil.
+// Err returns an error that names the sums that do not add up, or nil.
 func (r *Report) Err() error {
 	if r.AddsUp {
 		return nil
@@ -264,8 +265,8 @@ func (r *Report) Err() error {
 	return fmt.Errorf("it does not add up: %w", errors.Join(errs...))
 }
 
-// damaged returns how many files of spools have clicks that cannot be read. The last ones of a lane are not known to be
-// missing.
+// damaged returns the number of files of spools with clicks that cannot be read. Such clicks at the end of a lane are
+// not in the count of missing ones.
 func (r *Report) damaged() (files int) {
 	for _, s := range r.Spools {
 		files += len(s.Damaged)

@@ -29,7 +29,7 @@ func TestWhatAddsUp(t *testing.T) {
 		testkit.Must(t, report.Err())
 	}
 	t.Run("nothing", func(t *testing.T) { want(t, verify.Totals{}) })
-	t.Run("clicks in the topic, some of them twice", func(t *testing.T) {
+	t.Run("repeated clicks in the topic", func(t *testing.T) {
 		s.produce(0, append(clicks(lane(1), 1, 20), clicks(lane(1), 5, 30)...)...)
 		s.produce(1, clicks(lane(2), 1, 10)...)
 		want(t, verify.Totals{Lanes: 2, Recorded: 40, Topic: 40})
@@ -38,13 +38,13 @@ func TestWhatAddsUp(t *testing.T) {
 		s.count(40)
 		want(t, verify.Totals{Lanes: 2, Recorded: 40, Counted: 40})
 	})
-	t.Run("a lane that has moved to another partition, and repeats some clicks there", func(t *testing.T) {
+	t.Run("a lane that repeats clicks in another partition", func(t *testing.T) {
 		s.produce(0, clicks(lane(2), 5, 15)...)
 		want(t, verify.Totals{Lanes: 2, Recorded: 45, Counted: 40, Topic: 5})
 		s.count(45)
 		want(t, verify.Totals{Lanes: 2, Recorded: 45, Counted: 45})
 	})
-	t.Run("clicks that wait in a spool, and some that were dropped", func(t *testing.T) {
+	t.Run("pending and dropped clicks of a spool", func(t *testing.T) {
 		s.recorded(schema.SpoolLane{Lane: lane(1), Recorded: 50, Pending: []schema.SeqRange{{First: 25, Last: 50}}},
 			schema.SpoolLane{Lane: lane(3), Recorded: 7, Pending: []schema.SeqRange{{First: 1, Last: 7}}})
 		s.spools[0].Dropped = 3
@@ -52,8 +52,7 @@ func TestWhatAddsUp(t *testing.T) {
 		want(t, verify.Totals{Lanes: 3, Recorded: 75, Counted: 45, Spool: 27, Dropped: 3})
 	})
 	t.Run("clicks that are set aside", func(t *testing.T) {
-		// Of the clicks of lane 4, a spool sets 3 aside, and the worker 5 and, at the end, 9. Other dead letters are no
-		// clicks.
+		// A spool sets click 3 of lane 4 aside, and the worker clicks 5 and, at the end, 9. Other dead letters are no clicks.
 		late := func(seq uint64) []byte {
 			return schema.AppendClick(nil, &schema.Click{Lane: lane(4), Seq: seq, LinkID: 42,
 				ClickedAt: noon.AddDate(500, 0, 0)})
@@ -61,14 +60,14 @@ func TestWhatAddsUp(t *testing.T) {
 		s.recorded(schema.SpoolLane{Lane: lane(4), Recorded: 9, Refused: []schema.SeqRange{{First: 3, Last: 3}}})
 		s.produce(1, append(append(append(clicks(lane(4), 1, 2), clicks(lane(4), 4, 4)...), late(5), []byte("noise")),
 			append(clicks(lane(4), 6, 8), late(9))...)...)
-		want(t, verify.Totals{Lanes: 4, Recorded: 84, Counted: 45, Spool: 27, Topic: 8, Aside: 1, Dropped: 3})
+		want(t, verify.Totals{Lanes: 4, Recorded: 84, Counted: 45, Spool: 27, Topic: 8, SetAside: 1, Dropped: 3})
 		s.count(51)
 		testkit.Succeeds(t, func() error { // the last record is moved after the last click is counted
 			stop := s.startWorker()
 			defer stop()
 			return testkit.Mismatch("dead letters", s.look().DeadLetters, 3)
 		})
-		want(t, verify.Totals{Lanes: 4, Recorded: 84, Counted: 51, Spool: 27, Aside: 3, Dropped: 3})
+		want(t, verify.Totals{Lanes: 4, Recorded: 84, Counted: 51, Spool: 27, SetAside: 3, Dropped: 3})
 	})
 }
 
@@ -174,7 +173,7 @@ func TestWhatDoesNotAddUp(t *testing.T) {
 		s.count(15)
 		testkit.Equal(t, "missing later", only(t, s.look()).Missing, 15)
 	})
-	t.Run("clicks counted twice, and a gap whose numbers are not known", func(t *testing.T) {
+	t.Run("clicks counted twice and a gap without numbers", func(t *testing.T) {
 		t.Parallel()
 		s := newService(t, 1)
 		batch, source := new(schema.ClickBatch), storetest.NewTraffic()

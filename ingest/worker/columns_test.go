@@ -28,7 +28,7 @@ func (s inspector) InsertClicks(_ context.Context, batch *schema.ClickBatch) err
 	return nil
 }
 
-// The topic has in turn a click with every field, one of a person, and one with no field.
+// The topic has in turn a click with every field, a click of a person, and a click with no field.
 func TestBatchHasEveryColumn(t *testing.T) {
 	const clicks = 12
 	topic := &endlessTopic{bodies: [][]byte{

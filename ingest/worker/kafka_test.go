@@ -19,7 +19,7 @@ var engines enginetest.Engines
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 
-// TestClicksOfAReplacedKafkaTopicAreCounted replaces the topic by one that is longer than the position.
+// TestClicksOfAReplacedKafkaTopicAreCounted replaces the topic by another one that is longer than the position.
 func TestClicksOfAReplacedKafkaTopicAreCounted(t *testing.T) {
 	addr := engines.Kafka(t)
 	cfg := stream.DefaultConfig()

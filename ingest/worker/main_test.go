@@ -142,7 +142,7 @@ func (r *running) metric(name string) int {
 	return 0
 }
 
-// wantMetrics waits until metrics have values: a batch is in the store before its metrics tell of it.
+// wantMetrics waits until metrics have values: a batch is in the store before it is in the metrics.
 func (r *running) wantMetrics(want map[string]int) {
 	r.t.Helper()
 	testkit.Succeeds(r.t, func() (err error) {
@@ -194,9 +194,9 @@ type faultyStore struct {
 }
 
 type faults struct {
-	position error // what Position returns
-	insert   error // what InsertClicks returns without inserting
-	answer   error // what InsertClicks returns after it has inserted
+	position error // of Position
+	insert   error // of InsertClicks, without an insert
+	answer   error // of InsertClicks, after the insert
 }
 
 var errDown = errors.New("the store is down")

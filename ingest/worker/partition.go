@@ -25,7 +25,7 @@ const (
 	// see waitAfter.
 	fewClicks, fewPart  = 32, 6
 	busyShare, busyPart = 50, 2
-	// lastWait is that of a fetch of what is there. It is not 0, which ends a batch.
+	// lastWait is the wait of the final fetch, which takes only records that are there. 0 would end the batch.
 	lastWait = time.Millisecond
 	// maxNewLanes bounds the lanes whose marks are loaded together. They are looked for in at most MaxBatch records.
 	maxNewLanes = 10_000
@@ -40,8 +40,8 @@ var (
 
 // topic is the part of stream.Client that a Partition uses.
 type topic interface {
-	// Fetch calls each for the records of a partition from offset on. It waits up to wait for the first record. It
-	// returns how many records follow those that each accepted, also when each returned an error.
+	// Fetch calls each for the records of a partition from offset on. It waits up to wait for the first record. It returns
+	// the number of records behind the last one that each accepted, also when each returned an error.
 	Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
 		each func(stream.Record) error) (lag int64, err error)
 	// Offsets returns the partition's log start offset and log end offset.
@@ -65,7 +65,7 @@ type Partition struct {
 	read    int64                // the offset after the last record that a fetch has passed on
 	builder *count.Builder
 	batch   *schema.ClickBatch // the builder's
-	// whose marks are loaded next: those of the record at batch.Next, and of others behind it
+	// whose marks are loaded next: those of the lanes of the record at batch.Next and of records behind it
 	lanes      map[schema.Lane]bool
 	dead       stream.Batch
 	results    results       // of the batch
@@ -92,7 +92,7 @@ func newPartition(number int, cfg Config, topic topic, store store, countries *e
 
 // Step counts one batch: it fetches the records at the partition's position, drops clicks at or below their lane's
 // mark, and inserts the others together with the new marks and position. It returns the offset of the next record to
-// count. After an error the next Step loads the position again, whatever happened to the insert.
+// count. After an error the next Step loads the position again: the insert may or may not have succeeded.
 func (p *Partition) Step(ctx context.Context) (next int64, err error) {
 	if !p.loaded {
 		if err := p.loadPosition(ctx); err != nil {
@@ -210,8 +210,9 @@ func (p *Partition) pauseAfter(age time.Duration) time.Duration {
 
 // waitAfter returns how long to wait for more records at an age of the batch, 0 or less if it is inserted now. An
 // insert of one click costs the store as much as one of a hundred. So a batch waits the longer the fewer clicks it has,
-// which at low rates keeps the store idle, but not so long that a slow insert delays them further: the insert is a part
-// of MaxWait. Clicks of a busy partition cost less in larger batches, too: more of them are on the same links.
+// which at low rates keeps the store idle. The time of the insert counts towards MaxWait, so that a slow insert does
+// not add to the delay. Clicks of a busy partition also cost less in larger batches: more of them are on the same
+// links.
 func (p *Partition) waitAfter(age time.Duration) time.Duration {
 	wait := p.cfg.MaxWait
 	switch clicks := p.batch.Len(); {
@@ -277,10 +278,10 @@ func (p *Partition) addRecord(r stream.Record) error {
 	return nil
 }
 
-// loadMarks loads the marks of the lanes that are met for the first time. There may be a million lanes, of which few
-// are in use, so each is loaded when it is met, together with those that follow in the same fetch. The mark is that of
-// all partitions: the lane may have been bound to another one that the topic has lost, and clicks that were counted
-// there may come again here.
+// loadMarks loads the marks of the lanes that are met for the first time. There may be a million lanes, but few are in
+// use. So a lane's mark is loaded when the lane is met, together with the marks of lanes behind it in the same fetch.
+// The mark covers all partitions: the lane may have been bound to another one that the topic has lost, and clicks that
+// were counted there may come again here.
 //
 // A mark may be of a later moment than the position. Then another worker has counted, and the insert fails.
 func (p *Partition) loadMarks(ctx context.Context) error {
@@ -291,7 +292,7 @@ func (p *Partition) loadMarks(ctx context.Context) error {
 		return err
 	}
 	for i, lane := range lanes {
-		p.builder.Learn(lane, marks[i])
+		p.builder.SetMark(lane, marks[i])
 	}
 	clear(p.lanes)
 	return nil

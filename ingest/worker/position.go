@@ -25,9 +25,9 @@ var (
 	errLogChanged = errors.New("the log is not the one that was counted")
 )
 
-// loadPosition loads the position from the store, and checks that the log is the one that was counted. If
-// that cannot be seen, the batch begins a new epoch at the start of the log. This is always safe: the marks drop every
-// click that was counted before.
+// loadPosition loads the position from the store, and checks that the log is the one that was counted. If the check
+// finds another log or cannot decide, the batch begins a new epoch at the start of the log. This is always safe: the
+// marks drop every click that was counted before.
 func (p *Partition) loadPosition(ctx context.Context) error {
 	position, err := p.store.Position(ctx, p.number)
 	if err != nil {
@@ -82,9 +82,9 @@ func (p *Partition) beginEpochAfterNewClick(ctx context.Context) error {
 	return nil
 }
 
-// verifyLog returns the log start offset, and why the log may not be the one that the store's position and marks belong
-// to: "" if it is. It looks for the last counted click. A log that starts at the position or after it has nothing that
-// was counted, and needs no check.
+// verifyLog returns the log start offset, and the reason why the log may not be the one of the store's position and
+// marks, or "". It looks for the last counted click. A log that starts at the position or after it has no counted
+// records, and needs no check.
 func (p *Partition) verifyLog(ctx context.Context) (doubt string, start int64, err error) {
 	next := p.batch.Base
 	if next == 0 {
@@ -105,9 +105,9 @@ func (p *Partition) verifyLog(ctx context.Context) (doubt string, start int64, e
 	return doubt, start, err
 }
 
-// compareLog returns why the records from an offset to the last counted click are not those that were counted, "" if
-// they are. The last click alone is not enough: its producer may repeat it in a log that has lost its end, and it may
-// get the same offset again. Then clicks that were not counted stand before it.
+// compareLog compares the records from an offset to the last counted click with the counted ones. It returns the reason
+// if they differ, else "". The last click alone is not enough: its producer may repeat it in a log that has lost its
+// end, and it may get the same offset again. Then clicks that were not counted stand before it.
 func (p *Partition) compareLog(ctx context.Context, from int64) (doubt string, err error) {
 	var click schema.Click
 	seqs := make(map[schema.Lane][]uint64)
@@ -175,7 +175,7 @@ func (p *Partition) skipDeleted(ctx context.Context, cause error) error {
 	case p.batch.Next >= start:
 		return cause // the leader has changed since
 	}
-	if !p.cfg.Late || p.batch.Base > 0 { // who comes late does not miss what was before
+	if !p.cfg.Late || p.batch.Base > 0 { // a late group does not count records from before it joined
 		p.results.deleted += int(start - p.batch.Next)
 		p.log.Error("retention deleted records before they were counted", "from", p.batch.Next, "to", start)
 	}

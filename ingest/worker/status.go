@@ -22,13 +22,13 @@ type status struct {
 	assigned   int                     // partitions that the group assigns to this member
 }
 
-// results says what happened to the records of a batch.
+// results counts the records of a batch by their outcome.
 type results struct {
 	counted  int // clicks inserted
 	repeated int // clicks dropped because they were counted before
 	missing  int // sequence numbers of a lane that the topic does not have
 	dead     int // records that cannot be counted
-	forged   int // those of them whose number no edge has reached
+	forged   int // the ones among them with a number that no edge has reached
 	deleted  int // records that retention deleted before they were counted
 }
 
@@ -112,7 +112,7 @@ func (s *status) setEnd(partition int, end int64) {
 	s.update(partition, func(p *partitionStatus) { p.end = end })
 }
 
-// uncounted sets the end, and the position if it is not known.
+// uncounted sets the end, and the position if it is not loaded.
 func (s *status) uncounted(partition int, next, end int64) {
 	s.update(partition, func(p *partitionStatus) { p.next, p.end = max(p.next, next), end })
 }

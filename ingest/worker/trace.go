@@ -43,7 +43,7 @@ func (t *trace) fetched(ctx context.Context, lag int64) {
 	s.End()
 }
 
-// within returns the context for what belongs to fetches.
+// within returns the context for the spans of fetches.
 func (t *trace) within(ctx context.Context) context.Context {
 	if t.whole == nil {
 		return ctx
@@ -51,7 +51,7 @@ func (t *trace) within(ctx context.Context) context.Context {
 	return t.fetch
 }
 
-// batch returns the context for what belongs to the batch.
+// batch returns the context for the spans of the batch.
 func (t *trace) batch(ctx context.Context) context.Context {
 	if t.whole == nil {
 		return ctx

@@ -86,7 +86,7 @@ func TestWaitOfABatch(t *testing.T) {
 		maxBatch      int
 		counted       int
 		after, within time.Duration
-		fetches       int // with the one that meets the lane
+		fetches       int // including the fetch that meets the lane
 	}{
 		{"of one click", time.Hour, 1, 10_000, 1, time.Hour + 1500*ms, 5 * ms, 3},
 		{"of few clicks", 100 * ms, 1000, 10_000, 16, 1600 * ms, 50 * ms, 4},

@@ -17,10 +17,10 @@
 //	                                    ▼           │
 //	consumer group ◀─── offset ────── commit ───────┘
 //
-// The steps of a batch, of which check, drop and enrich are those of package count:
+// The steps of a batch (check, drop and enrich are in package count):
 //
 //   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old. A batch of 32 clicks
-//     waits for a sixth of MaxWait, one of a fiftieth of MaxBatch for half of it.
+//     waits for a sixth of MaxWait, a batch of MaxBatch/50 clicks for half of MaxWait.
 //   - check: a record that does not decode as a click, is out of range, or has a number that no edge can have reached
 //     (forged), goes to the dead letter topic.
 //   - drop: a lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark, which is
@@ -31,9 +31,9 @@
 //     position, so of two workers that count the same records one succeeds.
 //   - commit: the offset, for tools that show lag. A worker never resumes from it: the store's position is the truth.
 //
-// Partitions do not share an insert. The store accepts one insert that follows a position, by a token that names this
-// position. An insert of several partitions would need one token that also meets the token of another worker's insert
-// of any one of them. So at low rates edges use one lane each, and batches wait.
+// Partitions do not share an insert. The store accepts one insert per position, by a token that names the position. An
+// insert of several partitions would need a token that conflicts with another worker's insert of any one of them. So at
+// low rates edges use one lane each, and batches wait.
 package worker
 
 import (
@@ -128,7 +128,7 @@ func New(cfg Config, group group, store store, countries *enrich.Countries, log 
 // without a partition is ready: it stands by for the others.
 func (w *Worker) Ready() error { return w.status.ready() }
 
-// Lag returns how many records wait to be counted in the partitions of this worker, as far as it knows.
+// Lag returns the number of records that wait to be counted in the partitions of this worker, by the last fetches.
 func (w *Worker) Lag() int64 { _, lag := w.status.totals(); return lag }
 
 // Run counts until ctx is done. It returns when no insert is under way. A batch that was fetched and not inserted is
@@ -182,7 +182,8 @@ func (w *Worker) countPartition(ctx context.Context, a stream.Assignment) {
 	}
 }
 
-// refreshLag updates the lag while nothing is counted. Before the position is known it is what the group has committed.
+// refreshLag updates the lag while nothing is counted. Before the position is loaded it uses the group's committed
+// offset.
 func (w *Worker) refreshLag(ctx context.Context, a stream.Assignment) {
 	ctx, cancel := context.WithTimeout(ctx, maxPause)
 	defer cancel()

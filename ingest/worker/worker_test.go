@@ -211,7 +211,7 @@ func TestBatchLimits(t *testing.T) {
 			t.Errorf("got batches of %v, want %v", got, want)
 		}
 	})
-	t.Run("the lag is what waits to be counted, also while the store is down", func(t *testing.T) {
+	t.Run("the lag is right while the store is down", func(t *testing.T) {
 		t.Parallel()
 		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
 		produce(t, client, 0, encoded(lane(1), 1, 40)...)
@@ -237,7 +237,7 @@ func TestBatchLimits(t *testing.T) {
 		awaitTotal(t, store, 75)
 		lag(w, 0)
 	})
-	t.Run("the lag is what waits to be counted, also while the store is slow", func(t *testing.T) {
+	t.Run("the lag is right while the store is slow", func(t *testing.T) {
 		t.Parallel()
 		client, store := streamtest.StartBroker(t).CreateTopics(1), slowStore{openStore(t), make(chan struct{})}
 		produce(t, client, 0, encoded(lane(1), 1, 40)...)

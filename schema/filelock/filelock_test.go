@@ -149,7 +149,7 @@ func TestAcquire(t *testing.T) {
 		}
 		testkit.Must(t, lock.Release())
 	})
-	t.Run("needs no waiting for a free lock, even with a context that is done", func(t *testing.T) {
+	t.Run("takes a free lock even if the context is done", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		lock, err := filelock.Acquire(ctx, lockPath(t))

@@ -135,7 +135,7 @@ func TestSubmit(t *testing.T) {
 			}
 		})
 	})
-	t.Run("calls that arrive during a batch form the next ones, in order, and each gets its own outcome",
+	t.Run("calls during a batch form the next ones in order and each gets its own outcome",
 		func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newGated(limits)
@@ -167,7 +167,7 @@ func TestSubmit(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a panic is an error of the batch, and later batches run", func(t *testing.T) {
+	t.Run("a panic is an error of the batch and later batches run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGated(limits)
 			calls := g.submit(t.Context(), 0, 2, 4, 6, 8)
@@ -182,7 +182,7 @@ func TestSubmit(t *testing.T) {
 			wantOutcome(t, calls[4], 64, nil)
 		})
 	})
-	t.Run("batches begin a pause apart, and the first at once", func(t *testing.T) {
+	t.Run("batches begin a pause apart and the first at once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			paused, began := limits, time.Now()
 			paused.Pause = 20 * time.Millisecond
@@ -244,7 +244,7 @@ func TestContextDone(t *testing.T) {
 			wantOutcome(t, other[0], 36, nil)
 		})
 	})
-	t.Run("a call whose context is done in a batch returns at once, and the others finish", func(t *testing.T) {
+	t.Run("a call whose context is done returns at once and the others finish", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGated(limits)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -284,7 +284,7 @@ func TestContextDone(t *testing.T) {
 			wantOutcome(t, next[0], 64, nil)
 		})
 	})
-	t.Run("a batch that hangs is canceled after the timeout, though its callers would wait", func(t *testing.T) {
+	t.Run("a batch that hangs is canceled after the timeout", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g, began := newGated(limits), time.Now()
 			calls := g.submit(t.Context(), 2, 4)
