@@ -22,7 +22,7 @@ type AccountStore interface {
 	// CreateFirstAccount stores account and its first token in one transaction, and sets their IDs. CodeConflict, and
 	// nothing is stored, if any account exists.
 	CreateFirstAccount(ctx context.Context, account *Account, token *Token) error
-	// AccountByEmail returns the account with that email. CodeNotFound if there is none.
+	// AccountByEmail returns the account with that email. CodeNotFound without such an account.
 	AccountByEmail(ctx context.Context, email string) (Account, error)
 	// SetSuspended suspends or reinstates an account. Idempotent. CodeNotFound if there is no such account.
 	SetSuspended(ctx context.Context, accountID int64, suspended bool) error

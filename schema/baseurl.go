@@ -8,7 +8,7 @@ import (
 )
 
 // BaseURL is the public base of a service: http:// or https://, a host and perhaps a port. It is comparable. The zero
-// BaseURL stands for one that is not set. It is a flag's value by flag.TextVar.
+// BaseURL means that no URL is set. It is a flag's value by flag.TextVar.
 type BaseURL struct {
 	scheme string
 	host   Host

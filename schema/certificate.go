@@ -29,13 +29,13 @@ type CertificateFile struct {
 type CertificateStore interface {
 	// PutCertificateFile stores a file, in place of one with the same key.
 	PutCertificateFile(ctx context.Context, key string, value []byte) error
-	// CertificateFile returns a file. CodeNotFound if there is none.
+	// CertificateFile returns a file. CodeNotFound without such a file.
 	CertificateFile(ctx context.Context, key string) (CertificateFile, error)
 	// CertificateFiles returns all files below a folder, that is those whose keys begin with folder and a slash, without
 	// their values, in order of their keys. "" is the folder of all files.
 	CertificateFiles(ctx context.Context, folder string) ([]CertificateFile, error)
-	// DeleteCertificateFiles deletes the file with this key and all files below the folder of that name. It succeeds if
-	// there are none.
+	// DeleteCertificateFiles deletes the file with this key and all files below the folder of that name. It also succeeds
+	// without such files.
 	DeleteCertificateFiles(ctx context.Context, key string) error
 
 	// LockCertificate gives the lock of a name to holder for the duration lease by the store's clock, unless another one

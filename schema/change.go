@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Change tells caches that a link, a host or all links of an account have changed. It is published from the store's
+// Change invalidates caches: a link, a host or all links of an account have changed. It is published from the store's
 // Outbox on the topic "changes".
 type Change struct {
 	DomainID  int64  // of the link

@@ -56,7 +56,7 @@ type Click struct {
 	// utm_source, utm_medium and utm_campaign of where the visitor was sent, as click.proto says; empty without them
 	Campaign []byte
 	Limited  bool   // the click counts towards the link's limit
-	Visitor  uint64 // a keyed hash of who has clicked, the same on all links of an account for one UTC day; 0: unknown
+	Visitor  uint64 // a keyed hash of the visitor, the same on all links of an account for one UTC day; 0: unknown
 }
 
 // ClickBatch is a block of clicks from one partition, as columns: element i of each slice belongs to click i. Its
@@ -66,7 +66,7 @@ type ClickBatch struct {
 	Base      int64 // the partition's Position.Next before the batch
 	Next      int64 // the partition's Position.Next after it: the offset after the last record read, counted or dropped
 	// BaseEpoch is the partition's Position.Epoch before the batch, and Epoch the one after it: the same, or BaseEpoch+1
-	// in the first batch of another log. Offset and Next are offsets of Epoch's log, Base is one of BaseEpoch's.
+	// in the first batch of another log. Offset and Next are offsets in Epoch's log, Base is an offset in BaseEpoch's log.
 	BaseEpoch, Epoch uint32
 	// Time is the timestamp of the first click's record. A retry that reads on from Base finds the same one, so a store
 	// may partition its data by it.
@@ -116,7 +116,7 @@ const (
 )
 
 // dimensions has the dimensions and their columns, in the order in which reports show them. Stores, reports and pages
-// iterate over it. Stores keep the order of those that they store alike: a new dimension comes after them.
+// iterate over it. Dimensions that a store keeps in the same way keep their order: a new dimension comes after them.
 var dimensions = []struct {
 	by     Dimension
 	column func(*ClickBatch) *[]string
@@ -192,26 +192,26 @@ func (b *ClickBatch) CheckEpoch() error {
 // and position atomically.
 type ClickStore interface {
 	// Position returns the partition's position, at a cost that does not depend on the number of lanes. Next may be lower
-	// than that of the last batch, but not lower than the offset after the last counted click: all records in between were
+	// than the last batch's Next, but not lower than the offset after the last counted click: all records in between were
 	// dropped.
 	Position(ctx context.Context, partition int) (Position, error)
-	// LaneMarks returns the marks of lanes, in their order: of each the highest in all partitions, 0 for a lane without
-	// counted clicks. A lane has marks in several partitions if the topic has lost the one that the lane was bound to.
+	// LaneMarks returns the marks of lanes, in their order: each is the lane's highest mark in all partitions, or 0 for a
+	// lane without counted clicks. A lane has marks in several partitions if the topic has lost the one that the lane was
+	// bound to.
 	LaneMarks(ctx context.Context, lanes []Lane) ([]uint64, error)
 	// InsertClicks counts a batch with at least one click and advances the marks of its lanes and the partition's
 	// position, atomically. CodeConflict, and nothing is counted, if the partition's position is not batch.Base of
 	// batch.BaseEpoch: another worker has counted. Afterwards the position is batch.Next of batch.Epoch, also if Next is
-	// lower than Base. CodeInternal if Epoch is neither BaseEpoch nor the one after it. After any other error the batch
-	// may or may not be counted: the caller discards its state and calls Position. The batch's Gaps are stored if the
-	// batch is counted, and may be stored if it is not.
+	// lower than Base. CodeInternal if Epoch is neither BaseEpoch nor BaseEpoch+1. After any other error the batch may or
+	// may not be counted: the caller discards its state and calls Position. The batch's Gaps are stored if the batch is
+	// counted, and may be stored if it is not.
 	InsertClicks(ctx context.Context, batch *ClickBatch) error
 	// LaneCounts calls each once for every lane that has counted clicks, in any order, until each returns an error, which
 	// it returns. All counts are of one moment. It reads every lane: a command may take its time. each does not call the
 	// store.
 	LaneCounts(ctx context.Context, each func(LaneCount) error) error
-	// ClickSums returns the number of clicks in each of the aggregates that statistics and reports are read from, by the
-	// names of the aggregates. Each is that of a moment during the call. It reads all of them: a command may take its
-	// time.
+	// ClickSums returns the number of clicks in each aggregate of statistics and reports, by the aggregate's name, each at
+	// some moment during the call. It reads all rows: it is for commands.
 	ClickSums(ctx context.Context) (map[string]uint64, error)
 	// LaneGaps returns the gaps of a lane, in the order of their numbers: the first MaxGaps of them.
 	LaneGaps(ctx context.Context, lane Lane) ([]Gap, error)
@@ -219,14 +219,14 @@ type ClickStore interface {
 	LinkStats(ctx context.Context, linkID int64) (Stats, error)
 	// ClickCounts returns the TotalClicks of each of these links of an account that has clicks.
 	ClickCounts(ctx context.Context, accountID int64, linkIDs []int64) (map[int64]int64, error)
-	// ClickTotals returns the clicks of each of these links, and of all links of each of these accounts, without those
-	// that have none. All of them are read at the same time, however many they are.
+	// ClickTotals returns the clicks of each of these links, and the clicks on all links of each of these accounts. Links
+	// and accounts without clicks are left out. All numbers are of the same moment.
 	ClickTotals(ctx context.Context, links, accounts []int64) (ofLinks, ofAccounts map[int64]Period, err error)
 	// Readers returns how many statistics and reports the store reads at the same time.
 	Readers() int
 }
 
-// CompactedMonth is a month of clicks whose rows a store has replaced by fewer ones that give the same results.
+// CompactedMonth is a month of clicks whose rows a store has replaced by fewer rows with the same results.
 type CompactedMonth struct {
 	Month                 uint32 // as the store names it
 	RowsBefore, RowsAfter uint64

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Domain is a custom domain of an account. Several accounts may have the same host, of which one at most is verified.
+// Domain is a custom domain of an account. Several accounts may have the same host, but it is verified for one at most.
 type Domain struct {
 	ID         int64 // from 1; a DomainID of 0 means the service's default domain
 	AccountID  int64
@@ -17,8 +17,9 @@ type Domain struct {
 	LostAt     time.Time // when the host was taken from the account; zero otherwise
 
 	// Of a verified domain, whose records are looked up from time to time:
-	CheckAt      time.Time // the next look-up; zero: never, because the operator has vouched for the domain
-	FailingSince time.Time // the first look-up of those that did not find the records; zero if the last one did
+	CheckAt time.Time // the next look-up; zero: never, because the operator has vouched for the domain
+	// the first of the failed look-ups since the records were found; zero if the last look-up found them
+	FailingSince time.Time
 	ContestedBy  int64     // the unverified domain with the same host that has the records instead, or 0
 	ContestedAt  time.Time // since when; zero without ContestedBy
 
@@ -57,7 +58,7 @@ func (l *AppLinks) At(path string) string {
 	return ""
 }
 
-// AppLinksProblem says in a sentence for its author why a document cannot be one of AppLinks; "": it can.
+// AppLinksProblem says in a sentence for its author why a document cannot be one of AppLinks; "" if it is valid.
 func AppLinksProblem(document string) string {
 	switch {
 	case len(document) > MaxAppLinks:
@@ -73,16 +74,16 @@ type DomainStore interface {
 	// CreateDomain stores a domain and sets its ID. CodeConflict if the account has the host already, or if domain is
 	// verified and another account has verified the host.
 	CreateDomain(ctx context.Context, domain *Domain) error
-	// Domain returns the domain with that ID, whether or not it is verified. CodeNotFound if there is none.
+	// Domain returns the domain with that ID, whether or not it is verified. CodeNotFound without such a domain.
 	Domain(ctx context.Context, domainID int64) (Domain, error)
 	// DomainsByHost returns the domains of all accounts with this host, oldest first, possibly none.
 	DomainsByHost(ctx context.Context, host string) ([]Domain, error)
-	// VerifiedDomain returns the verified domain with that host. CodeNotFound if there is none.
+	// VerifiedDomain returns the verified domain with that host. CodeNotFound without such a domain.
 	VerifiedDomain(ctx context.Context, host string) (Domain, error)
 	// VerifiedHosts returns the hosts that have a verified domain, in any order.
 	VerifiedHosts(ctx context.Context, hosts []string) ([]string, error)
-	// VerifiedDomains returns up to limit verified domains whose IDs are above after, in order of their IDs. Calls with
-	// the last ID of the call before return all domains that are verified meanwhile.
+	// VerifiedDomains returns up to limit verified domains whose IDs are above after, in order of their IDs. Successive
+	// calls, each with the last ID of the previous one, return all domains that are verified during all of them.
 	VerifiedDomains(ctx context.Context, after int64, limit int) ([]Domain, error)
 	// VerifyDomain marks a domain as verified. Idempotent: a verified domain keeps its time. CodeNotFound if there is
 	// no such domain, CodeConflict if another account has verified the host. It is not checked until NoteDomainCheck.

@@ -22,10 +22,10 @@ const (
 )
 
 // Error is an error with a code. Message and Fields are for the client of a service, Err is for its operator. Stores
-// set Err alone: whoever turns a store's outcome into an answer writes the message.
+// set Err alone: the service that turns a store's outcome into an answer writes the message.
 type Error struct {
 	Code    Code
-	Message string              // a sentence that a client may read; "" if nobody wrote one for clients
+	Message string              // a sentence for clients, or ""
 	Fields  map[string][]string // sentences that a client may read, by the name of the invalid field; with CodeInvalid
 	Err     error               // the operation that failed and its cause, for logs; never shown to a client
 }
@@ -40,7 +40,7 @@ func ClientErrorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Error returns the text for logs: that of Err, or Message if there is no Err.
+// Error returns the text for logs: Err's text, or Message without an Err.
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return e.Err.Error()

@@ -17,15 +17,15 @@ const (
 	MaxQueryConditions    = 5         // of one rule
 	MaxCardTitleLen       = 200       // characters
 	MaxCardDescriptionLen = 300       // characters
-	MaxExtensionLen       = 16 << 10  // what Len returns
+	MaxExtensionLen       = 16 << 10  // of Len
 	MaxRouteLen           = MaxTagLen // of the name of a rule or variant, which is made like a tag
 	shares                = 100
 	firstShare            = 'a'
 )
 
-// Extension is what a link does at the moment of a click beside redirecting to its URL. Most links have none. The first
-// rule that matches decides where a visitor is sent, else one of the variants, else the link's URL. Its JSON form is
-// that of the API, and that of the stores.
+// Extension has the parts of a link that decide at each visit: password, limit, rules, variants and card. Most links
+// have none of them. A visitor is sent to the URL of the first rule that matches, else to a variant, else to the link's
+// URL. The API and the stores use the same JSON form.
 type Extension struct {
 	Rules    []Rule    `json:"rules,omitempty"`
 	Variants []Variant `json:"variants,omitempty"`
@@ -47,7 +47,8 @@ type Rule struct {
 	URL  string     `json:"url"`
 }
 
-// Conditions are what a rule asks of a visitor. Of a list one element has to match. Empty conditions ask nothing.
+// Conditions are the conditions of a rule on a visitor. One element of each list has to match. An empty condition
+// always matches.
 type Conditions struct {
 	Device   []string          `json:"device,omitempty"`   // of type Device
 	OS       []string          `json:"os,omitempty"`       // as in reports
@@ -66,7 +67,7 @@ type Variant struct {
 	Weight int    `json:"weight"` // percent
 }
 
-// Card is what previews of the link show.
+// Card has the title, text and image of the link's previews.
 type Card struct {
 	Title       string  `json:"title"`
 	Description string  `json:"description"`
@@ -175,8 +176,7 @@ func (e *Extension) Text() string {
 // ExtensionColumn reads an extension from a column of text of a database.
 type ExtensionColumn struct{ Of **Extension }
 
-// Scan implements sql.Scanner. It fails for an extension of another release: a condition that is not known must not be
-// skipped.
+// Scan implements sql.Scanner. It fails for an extension of another release: an unknown condition must not be skipped.
 func (c ExtensionColumn) Scan(column any) error {
 	text, ok := column.(string)
 	if !ok {

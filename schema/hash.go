@@ -46,9 +46,8 @@ func HashOf(number uint64) string {
 	return string(hash[:])
 }
 
-// AppendAlias appends the alias that a hash stands for if its letter case does not matter, and reports whether there is
-// one: hash has capitals, and in lower case it is an alias that no automatic hash can be. Otherwise capitals tell two
-// links apart.
+// AppendAlias appends the alias for a hash with capitals whose letter case does not matter, and reports whether there
+// is one: in lower case it is an alias that cannot be an automatic hash. In all other hashes letter case matters.
 func AppendAlias(dst, hash []byte) (alias []byte, ok bool) {
 	if len(hash) < MinAliasLen || !ValidHash(hash) {
 		return dst, false

@@ -17,7 +17,7 @@ const (
 )
 
 // maxGivenHostLen bounds what ParseHost reads, because the cost of punycode grows with the square of a label. A
-// character takes at most four bytes of UTF-8 and at least one of the ASCII form.
+// character takes at most four bytes in UTF-8, and at least one byte in the ASCII form.
 const maxGivenHostLen = 4 * (MaxHostLen + 1)
 
 // Host is a host in canonical form, so that equal hosts are equal strings: a name in lower-case ASCII without the dot
@@ -32,9 +32,9 @@ type Host string
 //     characters.
 //   - An IPv4 address has four decimal numbers. Clients read every name whose last label is a number as IPv4 (WHATWG
 //     URL Standard, "ends in a number"), but not all agree on 0177.1 or 2130706433: these are errors.
-//   - An IPv6 address may stand in brackets and has no zone. One that stands for an IPv4 address becomes that address:
-//     IPv4-mapped ::ffff:0:0/96, IPv4-compatible ::/96 (RFC 4291, section 2.5.5), NAT64's 64:ff9b::/96 (RFC 6052) and
-//     64:ff9b:1::/48 with the address at the end (RFC 8215), and 6to4's 2002::/16 (RFC 3056).
+//   - An IPv6 address may stand in brackets and has no zone. An address that embeds an IPv4 address becomes the IPv4
+//     address: IPv4-mapped ::ffff:0:0/96, IPv4-compatible ::/96 (RFC 4291, section 2.5.5), NAT64's 64:ff9b::/96 (RFC
+//     6052) and 64:ff9b:1::/48 with the address at the end (RFC 8215), and 6to4's 2002::/16 (RFC 3056).
 func ParseHost(s string) (Host, error) {
 	if len(s) > maxGivenHostLen {
 		return "", errHostTooLong
@@ -86,7 +86,7 @@ func parseIPv6(s string) (Host, error) {
 	return Host(unembed(addr).String()), nil
 }
 
-// embeddings are the prefixes, beside that of IPv4-mapped addresses, under which IPv6 addresses hold an IPv4 address.
+// embeddings are the prefixes of IPv6 addresses that embed an IPv4 address, except the prefix of IPv4-mapped addresses.
 var embeddings = []struct {
 	prefix netip.Prefix
 	at     int // index of the first byte
@@ -213,8 +213,8 @@ func (h Host) IsLocal() bool {
 
 const localhost = "localhost"
 
-// Unicode returns the host as its owner writes it, "" if that is the host itself. Show it only beside the ASCII form:
-// letters of different scripts look the same.
+// Unicode returns the host in its owner's spelling, or "" if that equals the host. Show it only together with the ASCII
+// form: letters of different scripts look the same.
 func (h Host) Unicode() string {
 	unicode, err := idna.Lookup.ToUnicode(string(h))
 	if err != nil || unicode == string(h) {
@@ -232,7 +232,7 @@ func (h Host) inURL() string {
 }
 
 // CutPort cuts the port off a host as it stands in a Host header or in a URL, without copying. An IPv6 address keeps
-// its brackets. The port is whatever follows the colon, "" if there is none.
+// its brackets. The port is the text behind the colon, or "".
 func CutPort[T string | []byte](hostport T) (host, port T) {
 	for i := len(hostport) - 1; i >= 0; i-- {
 		switch hostport[i] {

@@ -15,7 +15,7 @@ const (
 type IdempotentCall struct {
 	AccountID int64
 	Key       [32]byte  // SHA-256 of the key that the client has chosen
-	Request   [32]byte  // SHA-256 of what the call asks for
+	Request   [32]byte  // SHA-256 of the call's content
 	At        time.Time // when the call was made
 }
 
@@ -34,7 +34,7 @@ var (
 
 // IdempotencyStore remembers calls. LinkStore.CreateLinks records them.
 type IdempotencyStore interface {
-	// RecordedCall returns what was recorded for a call with the same account and key in the IdempotencyTTL before
-	// call.At. CodeNotFound if there is nothing.
+	// RecordedCall returns the record of a call with the same account and key from the IdempotencyTTL before call.At.
+	// CodeNotFound without such a record.
 	RecordedCall(ctx context.Context, call IdempotentCall) (RecordedCall, error)
 }

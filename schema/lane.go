@@ -13,7 +13,7 @@ import (
 const MaxSeq = math.MaxInt64
 
 // MaxLead is how far the number of a click may be ahead of its lane's mark. Clicks may be lost, in a spool or in a
-// topic, but no edge records as many in one lane: at 100,000 per second, 127 days of them would be lost.
+// topic, but not MaxLead of them in one lane: at 100,000 per second that would be 127 days of clicks.
 const MaxLead = 1 << 40
 
 // SeqRange is the numbers First to Last of a lane.
@@ -25,15 +25,15 @@ type SeqRange struct {
 // Len returns how many numbers the range has.
 func (r SeqRange) Len() uint64 { return r.Last - r.First + 1 }
 
-// LaneCount is what a click store knows of a lane, in all partitions together. If no click is lost, set aside or
-// counted twice, Mark is Clicks.
+// LaneCount is a lane's mark and number of clicks in a click store, over all partitions. If no click is lost, set aside
+// or counted twice, Mark is Clicks.
 type LaneCount struct {
 	Lane   Lane
 	Mark   uint64 // the highest of its high-water marks
 	Clicks uint64 // counted
 }
 
-// Missing returns how many numbers up to the mark are not counted: the clicks are lost or set aside.
+// Missing returns the number of uncounted clicks up to the mark: they are lost or set aside.
 func (c LaneCount) Missing() uint64 { return c.Mark - min(c.Mark, c.Clicks) }
 
 // Repeated returns how many clicks are counted more than once.
@@ -51,8 +51,8 @@ type Gap struct {
 // MaxGaps bounds the gaps that a store returns of a lane.
 const MaxGaps = 1000
 
-// SpoolReport says what is in the directory of a spool. It holds for the moment At: other processes may use the
-// directory meanwhile. Programs exchange it as JSON.
+// SpoolReport describes the directory of a spool at the moment At: other processes may use the directory. Programs
+// exchange it as JSON.
 type SpoolReport struct {
 	Dir     string      `json:"dir"`
 	At      time.Time   `json:"at"`
@@ -61,7 +61,7 @@ type SpoolReport struct {
 	Damaged []string    `json:"damaged,omitempty"` // files of which clicks could not be read
 }
 
-// SpoolLane is what a spool knows of a lane.
+// SpoolLane describes a lane in a spool.
 type SpoolLane struct {
 	Lane     Lane       `json:"lane"`
 	Recorded uint64     `json:"recorded"`          // the highest number of a click
@@ -89,7 +89,7 @@ func (l *Lane) UnmarshalText(text []byte) error {
 // String returns the lane's name, such as 0123456789abcdef0123456789abcdef/3.
 func (l Lane) String() string { return fmt.Sprintf("%s/%d", l.Incarnation, l.Number) }
 
-// Compare orders lanes by incarnation, and those of an incarnation by number.
+// Compare orders lanes by incarnation and then by number.
 func (l Lane) Compare(other Lane) int {
 	return cmp.Or(bytes.Compare(l.Incarnation[:], other.Incarnation[:]), cmp.Compare(l.Number, other.Number))
 }

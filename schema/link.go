@@ -36,8 +36,8 @@ type Link struct {
 	ExpiredURL   string     // where they are sent instead; "": they are answered with 410
 	ForwardQuery bool       // the visitor's query string is appended to URL
 	Extension    *Extension // nil: none
-	// PasswordHash is an argon2id hash of the password with the version Extension.Password. Stores take it from whoever
-	// creates a link, and return it by LinkPassword only.
+	// PasswordHash is an argon2id hash of the password with the version Extension.Password. A caller sets it to create a
+	// link; stores return it by LinkPassword only.
 	PasswordHash string
 
 	Stopped Stop // set by the store when it reads
@@ -105,7 +105,7 @@ func ValidTag(tag string) bool {
 	return 0 < len(tag) && len(tag) <= MaxTagLen
 }
 
-// Stop says why a link does not redirect, whatever its owner has set.
+// Stop says why a link does not redirect, in spite of its owner's settings.
 type Stop string
 
 // The reasons. The first that applies is the link's.
@@ -135,14 +135,14 @@ type LinkStore interface {
 	CreateLinks(ctx context.Context, batch *LinkBatch) error
 	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent
 	// calls that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted;
-	// CodeConflict if edit.Unchanged is set and the link has changed, or edit.Extension is set and the link's is not that
-	// of link any more.
+	// CodeConflict if edit.Unchanged is set and the link has changed, or edit.Extension is set and the stored extension
+	// differs from link.Extension.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
 	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A
 	// link that has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid
 	// tags.
 	RenameTag(ctx context.Context, accountID int64, from, to string, at time.Time) (links int64, err error)
-	// TagCounts counts the account's links with each tag: the first limit tags by name of those after a tag, "" for all.
+	// TagCounts counts the account's links with each tag: the first limit tags by name that come after a tag, "" for all.
 	// Its cost is proportional to the number of the account's links with tags, which it does not read.
 	TagCounts(ctx context.Context, accountID int64, after string, limit int) ([]TagCount, error)
 	// TaggedLinks returns up to limit of the account's links that have tags and ordinals greater than ordinal, in this
@@ -157,8 +157,8 @@ type LinkStore interface {
 	// unless it is CodeUnavailable: then all or nothing has.
 	ChangeLinks(ctx context.Context, changes *LinkChanges) error
 	// RestoreLink restores the account's link with that hash which was deleted after a time, as it was, with the ID and
-	// ordinal that it had; UpdatedAt becomes at. domainID picks one as in FindOwnedLink. CodeConflict if there is no such
-	// link as it was made anew; CodeNotFound if it is not deleted, was purged, or its domain was deleted.
+	// ordinal that it had; UpdatedAt becomes at. domainID picks one as in FindOwnedLink. CodeConflict if a new link has
+	// taken the hash; CodeNotFound if it is not deleted, was purged, or its domain was deleted.
 	RestoreLink(ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter,
 		at time.Time) (Link, error)
 	// PurgeLinks removes everything but hash and take-down from up to limit links that were deleted at a time or before,
@@ -180,10 +180,10 @@ type LinkStore interface {
 	// LinksAfter returns up to limit of the account's links that match filter and whose ordinals are greater than ordinal,
 	// in the order of their ordinals.
 	LinksAfter(ctx context.Context, accountID int64, filter LinkFilter, ordinal int64, limit int) ([]Link, error)
-	// OwnedLinks returns the account's links with the hashes, those on the default domain first, then the oldest.
+	// OwnedLinks returns the account's links with the hashes, links on the default domain first, then the oldest.
 	// FindOwnedLink finds one.
 	OwnedLinks(ctx context.Context, accountID int64, hashes []string) ([]Link, error)
-	// LinksByID returns the account's links among those with the IDs, in any order.
+	// LinksByID returns the links with the IDs that are the account's, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
 	// LinkPassword returns the argon2id hash of the password of the link with an ID, and its version; "" and 0 if the link
 	// asks for none. CodeNotFound if there is no such link, or it was deleted.

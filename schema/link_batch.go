@@ -11,16 +11,16 @@ type LinkBatch struct {
 	// Links are created in this order. CreateLinks sets what CreateLink sets, AccountID, and the Hash of a link that has
 	// none.
 	Links []Link
-	// Unused says that the caller has just found that no link has the hashes. It saves the store a look-up, and if
-	// somebody takes one meanwhile, the outcome is the same.
+	// Unused says that the caller has just found that no link has the hashes. It saves the store a look-up; the outcome is
+	// the same if a hash has been taken since.
 	Unused bool
 	// NewHash draws a hash for a link that has none. It is called again if the hash is in use.
 	NewHash func() string
 	// Call is recorded with the links, unless it is nil. Answer returns the record, given the links with their hashes, and
-	// what became of each; if that is nil, the call is not recorded. Answer may be called several times.
+	// the outcome of each; if the record is nil, the call is not recorded. Answer may be called several times.
 	Call   *IdempotentCall
 	Answer func(links []Link, errs []error) ([]byte, error)
-	// Errs is what became of each link. CreateLinks sets it.
+	// Errs is the outcome of each link. CreateLinks sets it.
 	Errs []error
 }
 
@@ -43,6 +43,6 @@ type LinkChanges struct {
 	// may be called several times.
 	Call   *IdempotentCall
 	Answer func(errs []error) ([]byte, error)
-	// Errs is what became of each link. ChangeLinks sets it.
+	// Errs is the outcome of each link. ChangeLinks sets it.
 	Errs []error
 }

@@ -5,10 +5,10 @@ import "time"
 // LinkFilter says which of an account's links a list has, and in which order. The zero LinkFilter lists all, the newest
 // first.
 type LinkFilter struct {
-	Words       []LinkWord // all of which a link matches
+	Words       []LinkWord // a link must match all of them
 	Tag         string     // "": any
 	DomainID    *int64     // nil: any
-	Redirects   *bool      // what Link.Redirects reports; nil: either
+	Redirects   *bool      // the value of Link.Redirects; nil: either
 	ExpiredAt   time.Time  // not zero: links that have expired at this time
 	OldestFirst bool
 	// CreatedFrom and CreatedBefore, if not zero, bound the times of creation.

@@ -7,10 +7,10 @@ const OrdinalBlock = 1024
 // with deleted links, so that every page of a list costs about the same: a page is found by adding up blocks.
 type OrdinalGap struct{ Block, Missing int64 }
 
-// PageRange returns where a page is that follows offset links, of an account whose newest link has, or had, the ordinal
-// last. The page begins after the first skip links of those with ordinals from newest down to oldest, which include a
-// whole page unless the list ends. gaps are in descending order of blocks. A range has at most two blocks and a page of
-// links.
+// PageRange returns the place of the page after offset links. last is the highest ordinal that a link of the account
+// has or had. The page begins after the first skip links with ordinals from newest down to oldest; this range includes
+// a whole page unless the list ends. gaps are in descending order of blocks. A range has at most two blocks and a page
+// of links.
 func PageRange(last int64, gaps []OrdinalGap, offset int64) (newest, oldest, skip int64) {
 	newest, _, skip = ordinalAfter(last, gaps, offset)
 	_, oldest, _ = ordinalAfter(last, gaps, offset+PageSize-1)

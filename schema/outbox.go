@@ -8,7 +8,7 @@ import (
 // MaxPending bounds the entries of the outbox that PendingChanges reads.
 const MaxPending = 10_000
 
-// Pending is what waits in an outbox.
+// Pending has the entries that wait in an outbox.
 type Pending struct {
 	Changes []Change // nil if Missed
 	Missed  bool     // there is too much to be read: anything may have changed
@@ -16,10 +16,10 @@ type Pending struct {
 }
 
 // Outbox is the changes of the store that are not published yet. A change enters the outbox in the transaction that
-// makes it, so one that was acknowledged is published even if the process is killed right after its answer.
+// makes it, so an acknowledged change is published even if the process is killed right after its answer.
 type Outbox interface {
-	// PendingChanges returns the changes that were committed and not taken: all if after is 0, otherwise at least those
-	// that a call with the result after has not seen. Some of those that it has seen may be repeated.
+	// PendingChanges returns the changes that were committed and not taken: all if after is 0, otherwise at least the
+	// changes that were not in the results of a call that returned after. Changes from its results may be repeated.
 	PendingChanges(ctx context.Context, after int64) (Pending, error)
 	// TakeChanges calls publish with the oldest changes, a few entries' worth, and removes them if publish returns nil. It
 	// does not call publish if nothing waits. Of concurrent calls each takes other changes, or none. taken is false if

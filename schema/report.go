@@ -22,12 +22,12 @@ type LinkCount struct {
 // ReportStore reports the clicks that a ClickStore has counted.
 type ReportStore interface {
 	// Report reports the clicks that a query selects. All counts are of one moment. CodeInternal for a query that Check
-	// refuses. It returns approximate counts if the query needs more than what ReportDetail says is known.
+	// refuses. It returns approximate counts if the query needs more detail than ReportDetail says.
 	Report(ctx context.Context, query ReportQuery) (Report, error)
-	// ClickSeries returns the clicks of each of these links of an account that has any in the periods that bounds divide,
-	// as those of a query do: of people and of bots together, one number per period.
+	// ClickSeries returns the clicks of each of these links of an account, by people and bots together, one number per
+	// period. bounds divides the periods, like a query's. Links without clicks are left out.
 	ClickSeries(ctx context.Context, accountID int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error)
-	// ReportDetail says what is known about old clicks.
+	// ReportDetail returns the detail that the store keeps of old clicks.
 	ReportDetail(ctx context.Context) (ReportDetail, error)
 }
 
@@ -58,7 +58,7 @@ type ReportQuery struct {
 	TopLinks bool
 	// NoNames leaves out names, which take most of the time of a report.
 	NoNames bool
-	// Visitors says whether visitors are counted. A store does not know those of filtered clicks.
+	// Visitors says whether visitors are counted. A store cannot count the visitors of filtered clicks.
 	Visitors bool
 }
 
@@ -71,7 +71,7 @@ func (q *ReportQuery) OfUTCDays() bool {
 		func(at time.Time) bool { return !at.Truncate(utcDay).Equal(at) })
 }
 
-// Count adds clicks to the period of a time. Clicks before Bounds[0] are those of the time before.
+// Count adds clicks to the period of a time. Clicks before Bounds[0] belong to the time before the periods.
 func (q *ReportQuery) Count(r *Report, at time.Time, clicks Period) {
 	sum := &r.Previous
 	if i := q.Period(at); i >= 0 {
@@ -138,7 +138,7 @@ type Report struct {
 	Series   []Period // Series[i] is the time from Bounds[i] to Bounds[i+1]
 	Previous Period
 	Names    map[Dimension][]NameCount // the most frequent ones, ties ordered by name; "" means unknown, or the link's URL
-	Links    []LinkCount               // those with the most clicks, including bots; ties ordered by ID
+	Links    []LinkCount               // the links with the most clicks, including bots; ties ordered by ID
 	Visitors *Visitors                 // nil unless the query asks for them and has no filter
 }
 
@@ -179,7 +179,7 @@ func MostFrequent(clicks map[string]int64, n int) (top []NameCount) {
 	return top[:min(n, len(top))]
 }
 
-// ReportDetail says what a store knows about old clicks.
+// ReportDetail is the detail that a store keeps of old clicks.
 type ReportDetail struct {
 	// Hours is the first UTC day whose clicks are known by the quarter of an hour, the zero time for all clicks. Earlier
 	// ones are counted as if at 00:00 UTC.

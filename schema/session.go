@@ -13,7 +13,7 @@ type Session struct {
 	ID        int64
 	AccountID int64
 	Digest    [32]byte // SHA-256 of the secret, unique
-	UserAgent string   // of the browser that signed in; valid UTF-8. It lets the account's owner tell sessions apart
+	UserAgent string   // of the browser that signed in; valid UTF-8. The account's owner recognizes sessions by it
 	CreatedAt time.Time
 	SeenAt    time.Time // approximate time of the last use
 	ExpiresAt time.Time
@@ -22,13 +22,13 @@ type Session struct {
 // SessionStore stores sessions.
 type SessionStore interface {
 	// CreateSession stores session and sets its ID. It deletes the account's sessions that have expired by CreatedAt.
-	// CodeNotFound if passwordHash is not the account's: a sign-in fails if the password is replaced meanwhile.
+	// CodeNotFound if passwordHash is not the account's: a sign-in fails if the password is replaced before it ends.
 	CreateSession(ctx context.Context, session *Session, passwordHash string) error
 	// SessionByDigest returns the session with that digest and its account, which may be suspended. CodeNotFound if the
 	// session is unknown, has ended, or has expired by now.
 	SessionByDigest(ctx context.Context, digest [32]byte, now time.Time) (Session, Account, error)
-	// ValidSessions returns those of the sessions with these IDs that have not ended or expired by now and whose account
-	// is not suspended, in any order.
+	// ValidSessions returns the sessions with these IDs, in any order, without sessions that have ended or expired by now,
+	// or whose account is suspended.
 	ValidSessions(ctx context.Context, ids []int64, now time.Time) ([]int64, error)
 	// Sessions returns the account's sessions that have not expired by now, the most recently seen first.
 	Sessions(ctx context.Context, accountID int64, now time.Time) ([]Session, error)

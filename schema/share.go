@@ -8,7 +8,7 @@ import (
 // MaxShares is how many shares an account may have, ended ones included.
 const MaxShares = 100
 
-// Share lets whoever has its secret read a report of an account: of a link, or of the links with a tag, on a domain, or
+// Share lets anyone with its secret read a report of an account: of a link, or of the links with a tag, on a domain, or
 // of both, or of all links. The secret is shown once and never stored. A share does not change.
 type Share struct {
 	ID           int64

@@ -6,17 +6,17 @@ import "context"
 const (
 	SharedPasswordKey = "password key" // a random key: see PasswordToken, and package edge/password
 	SharedAPI         = "api"          // the base URL of the api that was started last
-	// SharedVisitorKeys begins the names of the keys that tell visitors apart, which end with their UTC day: see package
+	// SharedVisitorKeys begins the names of the keys of visitors' hashes, which end with their UTC day: see package
 	// edge/visitorhash. They are the only shared values that a move to other engines copies.
 	SharedVisitorKeys = "visitor key "
 )
 
 // SharedStore keeps values that all processes of a service share.
 type SharedStore interface {
-	// SharedValue returns the value with a name. If there is none, it stores first, unless that is empty: all callers,
-	// also concurrent ones, get the same value. CodeNotFound if there is no value, and no first.
+	// SharedValue returns the value with a name. If the name has no value, SharedValue stores first, unless first is
+	// empty: all callers, also concurrent ones, get the same value. CodeNotFound without a value and first.
 	SharedValue(ctx context.Context, name string, first []byte) ([]byte, error)
-	// SetSharedValue stores a value, in place of one with the same name.
+	// SetSharedValue stores a value, in place of an earlier one.
 	SetSharedValue(ctx context.Context, name string, value []byte) error
 	// DeleteSharedValues deletes the values whose names are from one name up to before another one, in the order of bytes.
 	DeleteSharedValues(ctx context.Context, from, before string) error

@@ -12,7 +12,7 @@ type TagCount struct {
 	Links int64
 }
 
-// TaggedLink is what a Link with tags is counted by.
+// TaggedLink has the fields of a link that counts of tags depend on.
 type TaggedLink struct {
 	ID, Ordinal int64
 	Tags        []string

@@ -12,12 +12,12 @@ type Token struct {
 	ID        int64
 	AccountID int64
 	Name      string
-	Prefix    string   // first characters of the secret, which tell tokens apart in a list
+	Prefix    string   // first characters of the secret, to recognize the token in a list
 	Digest    [32]byte // SHA-256 of the secret, unique
 	CreatedAt time.Time
 	UsedAt    time.Time // approximate time of the last use; zero if never used
 	RevokedAt time.Time // zero while the token is valid
-	Scopes    string    // what the token may do, as JoinScopes returns it; "": anything
+	Scopes    string    // the token's rights, in the form of JoinScopes; "": all
 	ExpiresAt time.Time // from when on the token is refused; zero: never
 }
 
@@ -64,8 +64,8 @@ type TokenStore interface {
 	TokenByDigest(ctx context.Context, digest [32]byte) (Token, Account, error)
 	// RevokeToken makes a token permanently invalid. Idempotent. CodeNotFound if there is no such token.
 	RevokeToken(ctx context.Context, tokenID int64, at time.Time) error
-	// ValidTokens returns those of the tokens with these IDs that are valid, have not expired by the store's clock, and
-	// whose account is not suspended, in any order.
+	// ValidTokens returns the valid tokens with these IDs, in any order, without tokens that have expired by the store's
+	// clock, or whose account is suspended.
 	ValidTokens(ctx context.Context, ids []int64) ([]int64, error)
 	// Tokens returns the account's tokens that were not revoked, the newest first.
 	Tokens(ctx context.Context, accountID int64) ([]Token, error)

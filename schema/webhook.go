@@ -14,7 +14,7 @@ const (
 	MaxDeliveries     = 100      // that are kept of one webhook when they do not wait any more
 )
 
-// Events that a webhook may hear of. EventTest is sent on request.
+// Events that a webhook may subscribe to. EventTest is sent on request.
 const (
 	EventLinkClicked   = "link.clicked"
 	EventLinkCreated   = "link.created"
@@ -30,7 +30,7 @@ const (
 	OffFailing = "failing" // no delivery has succeeded for days
 )
 
-// Webhook is a URL that hears of an account's events. While it is off, no event is kept for it.
+// Webhook is a URL that receives an account's events. While it is off, no event is kept for it.
 type Webhook struct {
 	ID, AccountID  int64
 	URL            string
@@ -42,7 +42,7 @@ type Webhook struct {
 	Active         bool
 	OffReason      string // why the service has switched it off; "" if it has not
 	Secret         string // whsec_ and base64 (Standard Webhooks)
-	OldSecret      string // signs beside Secret until OldSecretUntil; "" for none
+	OldSecret      string // signs in addition to Secret until OldSecretUntil; "" for none
 	OldSecretUntil time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -92,9 +92,9 @@ func (n DeliveryNote) Status() string {
 	return DeliveryWaiting
 }
 
-// WebhookStore keeps webhooks and their deliveries. A delivery, except for those of clicks, is added in the transaction
-// that makes a change, by triggers of the store, so that no way to change a link leaves it out. Those of one webhook
-// get their IDs in the order of the commits.
+// WebhookStore keeps webhooks and their deliveries. A delivery of a change is added in the transaction that makes the
+// change, by triggers of the store, so that no way to change a link leaves it out. Deliveries of one webhook get their
+// IDs in the order of the commits.
 type WebhookStore interface {
 	// CreateWebhook stores a webhook and sets its ID. CodeConflict if the account has MaxWebhooks.
 	CreateWebhook(ctx context.Context, hook *Webhook) error
@@ -107,8 +107,8 @@ type WebhookStore interface {
 	// lease goes on: there is one attempt at a time. If it is off, deliveries that wait are dropped. CodeNotFound if the
 	// account has no such webhook.
 	UpdateWebhook(ctx context.Context, hook Webhook) error
-	// RotateSecret replaces the secret. The former one signs beside it until the time. CodeNotFound if the account has no
-	// such webhook.
+	// RotateSecret replaces the secret. The former secret also signs until the given time. CodeNotFound if the account has
+	// no such webhook.
 	RotateSecret(ctx context.Context, accountID, id int64, secret string, until time.Time) error
 	// DeleteWebhook deletes a webhook and its deliveries. CodeNotFound if the account has no such webhook.
 	DeleteWebhook(ctx context.Context, accountID, id int64) error
@@ -122,9 +122,9 @@ type WebhookStore interface {
 	// such delivery.
 	ResendDelivery(ctx context.Context, webhookID int64, message string) error
 
-	// ClaimWebhooks gives up to limit webhooks that have something to send to holder, for the duration lease by the
-	// store's clock: of accounts that are not suspended, those that have waited longest first. Each has one holder at a
-	// time.
+	// ClaimWebhooks gives up to limit webhooks with waiting deliveries to holder, for the duration lease by the store's
+	// clock. It leaves out webhooks of suspended accounts and prefers webhooks that have waited longest. Each has one
+	// holder at a time.
 	ClaimWebhooks(ctx context.Context, holder string, lease time.Duration, limit int) ([]Webhook, error)
 	// WaitingDeliveries returns the first deliveries of a webhook that wait, up to limit. It puts the clicks that wait
 	// into deliveries of up to MaxHeardClicks, to which no click is added afterwards.

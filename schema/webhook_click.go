@@ -13,29 +13,28 @@ import (
 // MaxHeardClicks is how many clicks a delivery has at most.
 const MaxHeardClicks = 500
 
-// heardBefore is how far an edge's clock may be behind the store's: clicks from so long before a webhook began to hear
-// of clicks are told.
+// heardBefore is how far an edge's clock may be behind the store's: clicks from so long before a webhook subscribed to
+// clicks are sent, too.
 const heardBefore = time.Minute
 
-// HearingStore makes deliveries of clicks for the webhooks that hear of them. It has lane marks and positions of its
-// own, beside those of the click store, and changes them with the deliveries, atomically: the protocol is that of
-// ClickStore.
+// HearingStore makes deliveries of clicks for webhooks that subscribe to clicks. It has lane marks and positions of its
+// own and changes them with the deliveries, atomically: the protocol is ClickStore's.
 type HearingStore interface {
-	// HearingAccounts returns the accounts with webhooks that are on and hear of clicks, in ascending order.
+	// HearingAccounts returns the accounts with webhooks that are on and subscribe to clicks, in ascending order.
 	HearingAccounts(ctx context.Context) ([]int64, error)
 	// HeardPosition is ClickStore.Position.
 	HeardPosition(ctx context.Context, partition int) (Position, error)
 	// HeardMarks is ClickStore.LaneMarks.
 	HeardMarks(ctx context.Context, lanes []Lane) ([]uint64, error)
-	// HearClicks adds the clicks of a batch to what waits for the webhooks that hear of them, and moves the marks of its
-	// lanes and the position of the partition, atomically. CodeConflict, and nothing is changed, if the partition's
-	// position is not batch.Base of batch.BaseEpoch, or if a lane's mark has reached its first click. When it returns nil,
-	// all is on the disk. Clicks for which a webhook has no room are dropped, and the deliveries that they would have made
-	// are counted.
+	// HearClicks adds the clicks of a batch to the waiting deliveries of the webhooks that subscribe to them, and moves
+	// the marks of its lanes and the position of the partition, atomically. CodeConflict, and nothing is changed, if the
+	// partition's position is not batch.Base of batch.BaseEpoch, or if a lane's mark has reached its first click. When it
+	// returns nil, all is on the disk. Clicks that exceed a webhook's room are dropped; the store counts their deliveries.
 	HearClicks(ctx context.Context, batch *ClickBatch) error
 }
 
-// ClickEvent is a click as webhooks hear of it. A delivery of EventLinkClicked has one in each line of its data.
+// ClickEvent is a click in the form that webhooks receive. A delivery of EventLinkClicked has one in each line of its
+// data.
 type ClickEvent struct {
 	ID        string `json:"id"` // unique for ever, the same in each repetition
 	Hash      string `json:"hash"`
@@ -51,7 +50,7 @@ type ClickEvent struct {
 	Route     string `json:"route"` // "": the link's URL
 }
 
-// clickID returns the ID of a click for others. It is a hash, because sequence numbers would tell how many clicks the
+// clickID returns the ID of a click for others. It is a hash, because sequence numbers would reveal how many clicks the
 // service has.
 func clickID(lane Lane, seq uint64) string {
 	var identity [28]byte
@@ -62,7 +61,7 @@ func clickID(lane Lane, seq uint64) string {
 	return "clk_" + base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16])
 }
 
-// HeardLane is what a batch has of a lane.
+// HeardLane is a lane's part of a batch.
 type HeardLane struct {
 	Lane        Lane
 	First, Last uint64
@@ -92,18 +91,18 @@ func (b *ClickBatch) Accounts() []int64 {
 	return slices.Compact(accounts)
 }
 
-// ClickHook is a webhook that hears of clicks.
+// ClickHook is a webhook that subscribes to clicks.
 type ClickHook struct {
 	ID, AccountID int64
 	DomainID      int64 // of Hash
 	Hash          string
 	Tag           string
 	PeopleOnly    bool
-	Since         time.Time // it hears of clicks since then
+	Since         time.Time // it receives clicks since then
 	Waiting       int64     // bytes
 }
 
-// ClickedLink is what a webhook's filter and its ClickEvents need of a link.
+// ClickedLink has the fields of a link that a webhook's filter and its ClickEvents need.
 type ClickedLink struct {
 	ID, DomainID int64
 	Hash         string
@@ -116,7 +115,7 @@ type HeardChunk struct {
 	Clicks int
 }
 
-// Heard is what a batch adds to what waits for a webhook.
+// Heard is a batch's addition to the waiting deliveries of a webhook.
 type Heard struct {
 	HookID  int64
 	Chunks  []HeardChunk // for which it has room
@@ -124,8 +123,8 @@ type Heard struct {
 	Dropped int          // others
 }
 
-// Hear returns what the batch adds for webhooks. links has the links of ClickedBy that exist: one that was made anew
-// meanwhile has lost its former hash and tags.
+// Hear returns the batch's additions for webhooks. links has the existing links of ClickedBy: a link that was deleted
+// and created again has lost its former hash and tags.
 func (b *ClickBatch) Hear(hooks []ClickHook, links map[int64]ClickedLink) (all []Heard) {
 	ofAccount := b.clicksOf(hooks)
 	for _, hook := range hooks {
@@ -161,7 +160,7 @@ func (b *ClickBatch) clicksOf(hooks []ClickHook) map[int64][]int {
 	return ofAccount
 }
 
-// hear returns what clicks of a batch, by their indexes, add for the webhook.
+// hear returns the additions of some clicks of a batch, by their indexes, for the webhook.
 func (h *ClickHook) hear(batch *ClickBatch, clicks []int, links map[int64]ClickedLink) Heard {
 	heard := Heard{HookID: h.ID}
 	var data []byte

@@ -1,5 +1,5 @@
 // Package blocklist holds the hosts that no link may lead to. The api refuses links to them; the edge does not follow
-// those that exist.
+// existing links to them.
 package blocklist
 
 import (

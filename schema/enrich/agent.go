@@ -47,7 +47,7 @@ var systems = map[string]bool{
 	useragent.Harmony: true,
 }
 
-// device returns Bot for every program, whatever it does.
+// device returns Bot for every program, useful or not.
 func device(ua useragent.UserAgent) schema.Device {
 	switch {
 	case ua.Bot || programs.Match(ua.String):

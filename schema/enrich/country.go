@@ -54,8 +54,8 @@ func (c *Countries) Run(ctx context.Context) {
 	c.files.Follow(ctx, func(err error) { c.log.Error("cannot load countries, keeping those loaded last", "error", err) })
 }
 
-// load replaces the database by the file's present content. It reads the file and does not map it: a mapped file that
-// is overwritten in place would change under its readers, and one that is truncated would crash them.
+// load replaces the database by the file's current content. It reads the file and does not map it: a mapped file that
+// is overwritten in place would change under its readers, and a truncated one would crash them.
 func (c *Countries) load() error {
 	data, err := readFile(c.path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package enrich derives a click's source from what the client sent: device, browser and operating system from
+// Package enrich derives a click's source from the client's request: device, browser and operating system from
 // User-Agent, the referring site from Referer, the language from Accept-Language, the country from the client's
 // network. It also checks the route and the campaign that the edge has recorded.
 package enrich
@@ -51,7 +51,7 @@ type Enricher struct {
 // New returns an enricher. countries may be nil: then every country is unknown.
 func New(countries *Countries) *Enricher { return newEnricher(countries, 1) }
 
-// NewSmall is New for one of many enrichers: its memos have a sixteenth of the room.
+// NewSmall returns an enricher for programs with many of them: its memos have a sixteenth of the room of New's.
 func NewSmall(countries *Countries) *Enricher { return newEnricher(countries, 16) }
 
 func newEnricher(countries *Countries, share int) *Enricher {
@@ -111,7 +111,7 @@ func parseRoute(name string) string {
 	return name
 }
 
-// parseCampaign leaves out what is not a visible character, such as the beginning of one that was cut off.
+// parseCampaign leaves out bytes that are no visible character, such as the beginning of a truncated one.
 func parseCampaign(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {

@@ -6,7 +6,7 @@ import (
 	"linkstream/schema"
 )
 
-// languages are those of ISO 639-1, and languages of browsers that have no code of two letters.
+// languages has the codes of ISO 639-1, and of languages of browsers that have no code of two letters.
 var languages = func() map[string]bool {
 	const codes = `aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz
 	ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu

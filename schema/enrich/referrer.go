@@ -10,8 +10,8 @@ import (
 // referrerSchemes are the schemes of pages and of Android apps, whose host is the app's package name.
 var referrerSchemes = [][]byte{[]byte("https://"), []byte("http://"), []byte("android-app://")}
 
-// authority returns the authority of a Referer header, unchanged; empty if there is none. The memo is keyed by it,
-// because there are fewer sites than pages.
+// authority returns the authority of a Referer header, unchanged, or nothing. The memo is keyed by it, because there
+// are fewer sites than pages.
 func authority(url []byte) []byte {
 	for _, scheme := range referrerSchemes {
 		if len(url) < len(scheme) || !bytes.EqualFold(url[:len(scheme)], scheme) {

@@ -18,8 +18,8 @@ type Files struct {
 	loaded []os.FileInfo // of the files when load last succeeded
 }
 
-// NewFiles returns the files at paths. load reads all of them. If it returns an error, it should leave in place what it
-// has read before.
+// NewFiles returns the files at paths. load reads all of them. If it returns an error, it should keep the content that
+// it has read before.
 func NewFiles(paths []string, load func() error) *Files { return &Files{paths: paths, load: load} }
 
 // Load calls load if a file has changed since load last succeeded, or if it never has. Without files it does nothing.

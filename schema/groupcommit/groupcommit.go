@@ -6,8 +6,8 @@
 //	        │  └─┬─┘      │
 //	batches [ a ][ b c d ][ e ]      one after the other
 //
-// Use it for work of which many pieces cost little more than one, such as rows in a transaction: a batch costs one
-// round trip and one sync of the disk. Databases call this group commit.
+// Use it for work where many pieces cost little more than one, such as rows in a transaction: a batch costs one round
+// trip and one sync of the disk. Databases call this group commit.
 package groupcommit
 
 import (
@@ -31,7 +31,7 @@ type Limits struct {
 	Timeout time.Duration // of a batch
 	// Parallel is how many batches run at the same time; 0: one.
 	Parallel int
-	// least time from the beginning of a batch to that of the next; calls that arrive meanwhile join it
+	// least time between the beginnings of two batches; calls that arrive in between join the second one
 	Pause time.Duration
 }
 
@@ -70,9 +70,9 @@ func New[T any](limits Limits, commit func(ctx context.Context, batch []*Call[T]
 	return &Group[T]{limits: limits, commit: commit}
 }
 
-// Submit adds value to the next batch, waits until that is committed, and returns the call's Value and Err. ErrFull if
-// the queue is full. If ctx is done first, Submit returns its error at once: a call that is still in the queue is
-// removed from it; one that is already in a batch may succeed or fail unseen.
+// Submit adds value to the next batch, waits until the batch is committed, and returns the call's Value and Err.
+// ErrFull if the queue is full. If ctx is done first, Submit returns its error at once: a call that is still in the
+// queue is removed from it; a call in a batch may still succeed or fail.
 func (g *Group[T]) Submit(ctx context.Context, value T) (T, error) {
 	call := &Call[T]{Value: value}
 	if err := g.enqueue(call); err != nil {

@@ -43,7 +43,7 @@ func (c *Client) PublishChanges(ctx context.Context, changes []schema.Change) er
 	return nil
 }
 
-// ChangeFollower is told what changes.
+// ChangeFollower receives the changes.
 type ChangeFollower interface {
 	// Drop is called for every change, perhaps more than once.
 	Drop(schema.Change)
@@ -54,9 +54,9 @@ type ChangeFollower interface {
 	Reached(p schema.ChangePosition, current bool)
 }
 
-// FollowChanges follows the changes after a position until ctx is done, or those from now on if the position is zero or
-// belongs to another log. While the broker is away it retries; if the topic is created anew, it starts from the new
-// end.
+// FollowChanges follows the changes after a position until ctx is done, or the changes from now on if the position is
+// zero or belongs to another log. While the broker is away it retries; if the topic is created again, it starts from
+// the new end.
 func (c *Client) FollowChanges(ctx context.Context, from schema.ChangePosition, follower ChangeFollower) {
 	r := changeReader{client: c, follower: follower, next: from.Next, last: from.Last}
 	step := r.check
@@ -89,13 +89,13 @@ type changeReader struct {
 	follower ChangeFollower
 	next     int64  // offset
 	last     uint64 // see schema.ChangePosition; 0 if it is unknown
-	current  bool   // the follower was told that there were no other changes
+	current  bool   // the follower was called with current true
 }
 
 // beginning is the position before the first change, in any log.
 const beginning = 1
 
-// identity returns what identifies a log that has the record.
+// identity returns the identity of a log, derived from its record.
 func identity(r Record) uint64 {
 	h := fnv.New64a()
 	h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(r.Offset)),
@@ -119,12 +119,12 @@ func (r *changeReader) begin(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	r.follower.Missed() // after the end was read: what is cached from now on is not older
+	r.follower.Missed() // after the end was read: values that are cached from now on are not older
 	r.reached(true)
 	return nil
 }
 
-// check compares the change before the position with that of the log.
+// check compares the change before the position with the record in the log.
 func (r *changeReader) check(ctx context.Context) error {
 	if r.last == beginning {
 		return nil
@@ -161,7 +161,7 @@ func (r *changeReader) read(ctx context.Context) error {
 
 func (r *changeReader) fetch(ctx context.Context, offset int64, each func(Record) error) (lag int64, err error) {
 	wait := changesFetchWait
-	if !r.current { // the follower waits to hear that there are no others
+	if !r.current { // the follower waits for a call with current true
 		wait = changesFirstWait
 	}
 	return r.client.fetch(ctx, r.client.cfg.Changes, 0, offset, maxFetchBytes, wait, each)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxHeartbeat = time.Second // between heartbeats: a member learns of a rebalance from their answers
+	maxHeartbeat = time.Second // between heartbeats: their answers announce a rebalance
 	rejoinPause  = time.Second // between attempts to join the group
 )
 
@@ -20,8 +20,7 @@ const (
 type Assignment struct {
 	Partition int
 	Committed int64 // the offset that was committed last, below 0 if none was
-	// Commit tells the group the offset of the next record to count. Nothing resumes from it: it is for tools that show
-	// lag.
+	// Commit commits the offset of the next record to count. Nothing resumes from it: it is for tools that show lag.
 	Commit func(next int64) error
 }
 

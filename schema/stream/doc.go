@@ -16,10 +16,10 @@
 //	offset  size  field
 //	     0     4  size of the rest, part of the produce request
 //	     4     8  baseOffset            0; the broker assigns it
-//	    12     4  batchLength           size of what follows this field
+//	    12     4  batchLength           size of the bytes behind this field
 //	    16     4  partitionLeaderEpoch  0; the broker assigns it
 //	    20     1  magic                 2
-//	    21     4  crc                   CRC-32C of what follows this field
+//	    21     4  crc                   CRC-32C of the bytes behind this field
 //	    25     2  attributes            bits 0 to 2: compression codec
 //	    27     4  lastOffsetDelta       records - 1
 //	    31     8  baseTimestamp         Batch.Time in milliseconds

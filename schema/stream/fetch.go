@@ -14,7 +14,7 @@ import (
 const maxFetchBytes = 1 << 20
 
 // ErrOffsetOutOfRange means that a partition has no record at the offset and will not get one there: retention deleted
-// it, or the partition ends before it because the topic is not the one that was read earlier.
+// it, or the partition ends before it because the topic has been replaced.
 var ErrOffsetOutOfRange = errors.New("offset out of range")
 
 // Record is a record of a partition. Value is borrowed: it is valid until the callback that received it returns.
@@ -25,9 +25,10 @@ type Record struct {
 }
 
 // Fetch calls each for the records of a clicks partition from offset on. It waits up to wait, at most half of
-// requestTimeout, for the first record; no record is not an error. It returns how many records follow those that each
-// accepted, also when each returned an error, which ends the fetch and is returned. A batch with a wrong CRC is an
-// error, and none of its records reaches each. ErrOffsetOutOfRange if the partition does not have the offset.
+// requestTimeout, for the first record; no record is not an error. It returns the number of records behind the last one
+// that each accepted, also when each returned an error. An error of each ends the fetch and is returned. A batch with a
+// wrong CRC is an error, and none of its records reaches each. ErrOffsetOutOfRange if the partition does not have the
+// offset.
 func (c *Client) Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
 	each func(Record) error) (lag int64, err error) {
 	return c.fetch(ctx, c.cfg.Clicks, partition, offset, maxFetchBytes, wait, each)

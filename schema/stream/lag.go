@@ -13,8 +13,8 @@ import (
 var errStop = errors.New("stop")
 
 // Lag returns the consumer group's lag: the number of records of the clicks topic that are not yet counted, and the
-// timestamp of the oldest of them, which is zero if there are none. position returns the click store's next offset of a
-// partition; Lag calls it only for partitions that the group has not committed to the end.
+// oldest one's timestamp, or the zero time. position returns the click store's next offset of a partition; Lag calls it
+// only for partitions that the group has not committed to the end.
 //
 // A partition is counted up to the greater of the store's offset and the group's commit. The store may not know of
 // records that were dropped after the last counted click, repetitions for example, but a worker commits their offsets.

@@ -33,7 +33,7 @@ func (c *Client) Produce(ctx context.Context, partition int, batch *Batch) error
 // deadPartition is the partition of the dead letter topic: there is one.
 const deadPartition = 0
 
-// ProduceDead appends the batch to the dead letter topic. Its outcomes are those of Produce.
+// ProduceDead appends the batch to the dead letter topic. It has the same outcomes as Produce.
 func (c *Client) ProduceDead(ctx context.Context, batch *Batch) error {
 	ctx, s := span.Start(ctx, "publish dead letters", span.Producer)
 	defer s.End()
@@ -79,7 +79,7 @@ func produceError(topic string, partition int, res *kafka.ProduceResponse, err e
 	return nil
 }
 
-// explainProduce adds what to do about an error.
+// explainProduce adds advice to an error.
 func explainProduce(err error) error {
 	switch {
 	case errors.Is(err, kafka.MessageSizeTooLarge), errors.Is(err, kafka.RecordListTooLarge):

@@ -19,8 +19,8 @@ const (
 	safeInSync   = 2
 )
 
-// EnsureTopics creates the topics that do not exist. It leaves existing topics as they are, as well as those that the
-// user may not create, and warns of a clicks topic whose configuration may lose clicks.
+// EnsureTopics creates the topics that do not exist. It leaves existing topics as they are, skips topics that the user
+// may not create, and warns of a clicks topic whose configuration may lose clicks.
 func (c *Client) EnsureTopics(ctx context.Context) error {
 	brokers, err := c.brokerCount(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *Client) clicksSettings(ctx context.Context) (map[string]string, error) 
 	return settings, nil
 }
 
-// clicksReplicas returns the replication factor of the clicks topic, 0 if it is not known.
+// clicksReplicas returns the replication factor of the clicks topic, or 0 after an error.
 func (c *Client) clicksReplicas(ctx context.Context) int {
 	res, err := c.client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{c.cfg.Clicks}})
 	if err != nil || len(res.Topics) != 1 || len(res.Topics[0].Partitions) == 0 {

@@ -22,8 +22,8 @@ var previews = [][]byte{
 	[]byte("XING-contenttabreceiver"),
 }
 
-// DrawPreviews reports whether a User-Agent header, which must be that of a program, is that of one that draws previews
-// of links. Apps of people have some of the same words in theirs.
+// DrawPreviews reports whether a program draws previews of links, by its User-Agent header. The header must be a
+// program's: apps of people use some of the same words.
 func DrawPreviews(header []byte) bool {
 	return slices.ContainsFunc(previews, func(part []byte) bool { return bytes.Contains(header, part) })
 }

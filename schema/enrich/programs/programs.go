@@ -1,9 +1,9 @@
-// Package programs tells agents of programs from those of people. Programs are crawlers, previews, monitors, scanners
-// and HTTP libraries; agents of people are browsers and apps that show pages.
+// Package programs distinguishes user agents of programs from user agents of people. Programs are crawlers, previews,
+// monitors, scanners and HTTP libraries; agents of people are browsers and apps that show pages.
 //
-// The patterns of known programs come from crawler-user-agents, a maintained list; update.sh replaces them with those
-// of its newest release. Our own rules find what a list cannot: agents that name themselves with a word such as
-// "monitor", and agents that do not look like a browser's.
+// The patterns of known programs come from crawler-user-agents, a maintained list; update.sh replaces them with its
+// newest release. Our own rules find what a list cannot: agents that name themselves with a word such as "monitor", and
+// agents that do not look like a browser's.
 package programs
 
 import (
@@ -17,13 +17,13 @@ import (
 //go:embed patterns.txt
 var patterns string
 
-// Match reports whether a User-Agent header is that of a program. Its time is linear in the length of the header.
+// Match reports whether a User-Agent header is a program's. Its time is linear in the length of the header.
 func Match(header string) bool {
 	return !hasBrowserForm(header) || hasWord(header) || known().match(header)
 }
 
-// hasBrowserForm reports whether a header could be that of a browser: names with versions, and a comment about the
-// system. Text browsers and old phones send no comment.
+// hasBrowserForm reports whether a header could be a browser's: names with versions, and a comment about the system.
+// Text browsers and old phones send no comment.
 func hasBrowserForm(header string) bool {
 	if header == "" || !isLetter(header[0]) {
 		return false
@@ -41,7 +41,7 @@ func hasBrowserForm(header string) bool {
 
 func isLetter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
 
-// words are what programs call themselves, and the addresses that they give, in lower case.
+// words are names that programs use for themselves, and parts of the addresses that they give, in lower case.
 var words = []string{
 	"bot", "crawl", "spider", "preview", "http", "monitor", "uptime", "scanner", "headless", "lighthouse", "imageproxy",
 	"validator",
@@ -76,7 +76,7 @@ type candidate struct {
 	whole   *regexp.Regexp // nil if the literal is the whole pattern
 }
 
-// newMatcher returns a matcher of RE2 patterns. Empty ones and those that begin with # are comments.
+// newMatcher returns a matcher of RE2 patterns. Empty lines and lines that begin with # are comments.
 func newMatcher(patterns []string) *matcher {
 	m := &matcher{literal: map[key][]candidate{}}
 	for _, pattern := range patterns {

@@ -12,7 +12,7 @@ import (
 
 const webkit = "AppleWebKit/537.36 (KHTML, like Gecko) "
 
-// people are agents of browsers and apps that show pages, beside those in the tests of package enrich.
+// people are agents of browsers and apps that show pages. The tests of package enrich have more.
 var people = []string{
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) " + webkit + "Chrome/131.0.0.0 Safari/537.36",
 	"Mozilla/5.0 (Linux; Android 10; CUBOT X30) " + webkit + "Chrome/110.0.0.0 Mobile Safari/537.36",
@@ -79,7 +79,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestPatterns compares the search for all patterns at once with one after the other.
+// TestPatterns compares the search for all patterns at once with searches for one after the other.
 func TestPatterns(t *testing.T) {
 	var all []*regexp.Regexp
 	for _, pattern := range lines(t, "patterns.txt") {
