@@ -9,8 +9,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// deploy/test/simulation proves that clicks of replaced and truncated logs are counted once. These tests are of what it does
-// not see: metrics and the log.
+// deploy/test/simulation proves that clicks of replaced and truncated logs are counted once. These tests are of what it
+// does not see: metrics and the log.
 
 func TestAReplacedTopicIsReported(t *testing.T) {
 	t.Parallel()
