@@ -26,7 +26,7 @@
 //	              closed   with a goroutine, until it is closed: fasthttp.Server.ServeConn
 //
 // A connection is in exactly one of these states. Until a goroutine gets it, it belongs to one loop
-// (conn_linux.go). A loop is one goroutine; nothing but its inbox is shared (loop_linux.go).
+// (conn_linux.go). A loop is one goroutine; nothing but its inbox is shared (inbox_linux.go).
 //
 // # What the loop answers
 //

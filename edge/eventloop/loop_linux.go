@@ -3,12 +3,10 @@ package eventloop
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,17 +23,14 @@ const (
 	longestRetry   = time.Second
 )
 
-// oneEvent is what is written to an eventfd.
-var oneEvent = [8]byte(binary.NativeEndian.AppendUint64(nil, 1))
-
 // loop is a goroutine and the connections it keeps. Others reach it by its inbox alone.
 type loop struct {
+	inbox
+	scratch
 	server   *Server
-	number   int
 	listener int
 	drained  chan struct{} // closed when no connection is accepted any more and what was received is answered
 	poller   *poller
-	wakeup   int // an eventfd that ends a wait
 	table    table
 
 	fresh, idle list
@@ -50,7 +45,12 @@ type loop struct {
 	retry     time.Duration // before that
 	draining  bool
 
-	// Of the turn.
+	aborted atomic.Bool  // parked connections are not waited for any longer
+	oldest  atomic.Int64 // since when the longest idle of its connections is idle, as of the last turn; or never
+}
+
+// scratch is what a loop uses again in each turn.
+type scratch struct {
 	guest   conn // one that was just accepted
 	request Request
 	peer    peerConn
@@ -58,35 +58,10 @@ type loop struct {
 	reader  bytes.Reader
 	parser  *bufio.Reader
 	writer  *bufio.Writer // into request.out
-
-	sleeping atomic.Bool  // a message needs a wake-up
-	posted   atomic.Bool  // there is a message
-	aborted  atomic.Bool  // parked connections are not waited for any longer
-	oldest   atomic.Int64 // since when the longest idle of its connections is idle, as of the last turn; or never
-
-	mu    sync.Mutex
-	inbox []message
-	ended bool // nobody reads the inbox any more
-	spare []message
 }
-
-// message is a message of other goroutines to a loop.
-type message struct {
-	kind   messageKind
-	idle   time.Duration // shedOne: since when, at most
-	waiter *Waiter       // mayGoOn: its request
-}
-
-type messageKind uint8
-
-const (
-	shedOne messageKind = iota // the longest idle connection makes room
-	mayGoOn                    // what a request has waited for is there
-	wakeUp                     // see Server.stopping and loop.aborted
-)
 
 func newLoop(s *Server, number, listener int, local net.Addr) (*loop, error) {
-	l := &loop{server: s, number: number, listener: listener, drained: make(chan struct{}), wakeup: -1}
+	l := &loop{inbox: inbox{wakeup: -1}, server: s, listener: listener, drained: make(chan struct{})}
 	l.oldest.Store(int64(never))
 	if err := l.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open event loop: %w", err), l.closeFDs())
@@ -166,8 +141,7 @@ func (l *loop) turn() error {
 		case event.Fd == aboutListener:
 			err = l.accept(acceptsPerTurn)
 		case event.Fd == aboutWakeup:
-			var count [8]byte
-			_, _ = unix.Read(l.wakeup, count[:])
+			l.awake()
 		default:
 			if c := l.table.at(event.Fd, uint32(event.Pad)); c != nil {
 				l.handle(c, event.Events)
@@ -214,29 +188,8 @@ func (l *loop) handle(c *conn, events uint32) {
 	}
 }
 
-// post sends the loop a message. It returns false if the loop has ended.
-func (l *loop) post(m message) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock() // not before the write: the loop closes wakeup once it has ended
-	if l.ended {
-		return false
-	}
-	l.inbox = append(l.inbox, m)
-	l.posted.Store(true)
-	if l.sleeping.Swap(false) {
-		_, _ = unix.Write(l.wakeup, oneEvent[:]) // fails only if the counter is at its end, which wakes as well
-	}
-	return true
-}
-
 func (l *loop) readInbox() {
-	if !l.posted.Swap(false) {
-		return
-	}
-	l.mu.Lock()
-	messages := l.inbox
-	l.inbox, l.spare = l.spare[:0], nil
-	l.mu.Unlock()
+	messages := l.take()
 	for _, m := range messages {
 		switch m.kind {
 		case mayGoOn:
@@ -245,8 +198,7 @@ func (l *loop) readInbox() {
 			l.shed(m.idle)
 		}
 	}
-	clear(messages)
-	l.spare = messages
+	l.giveBack(messages)
 }
 
 // end closes what is left.
@@ -256,10 +208,7 @@ func (l *loop) end() {
 		close(l.drained)
 	}
 	l.readInbox()
-	l.mu.Lock()
-	l.ended = true
-	l.mu.Unlock()
-	l.posted.Store(true)
+	l.endInbox()
 	l.readInbox() // nothing follows
 	for _, each := range []*list{&l.fresh, &l.idle} {
 		for c := each.first; c != nil; c = each.first {
