@@ -21,7 +21,7 @@ type Config struct {
 	Domain  string
 	DryRun  bool     // import: create nothing
 	Format  string   // import: the format of the file; "": recognized by its columns
-	Scopes  []string // token add: what the token may do; none: anything
+	Scopes  []string // token add: the token's rights; none: all
 	Expires string   // token add: from when on the token is refused, as RFC 3339 writes it; "": never
 	Parts   Parts    // set by the program
 }

@@ -33,7 +33,7 @@ func (f *FirstAccount) RegisterFlags(fs *flag.FlagSet) {
 	schema.SecretVar(fs, &f.Token, "bootstrap.token", "API `token` of that account (default random)")
 }
 
-// Validate always succeeds: Create checks the values, because random ones replace those that are empty.
+// Validate always succeeds: Create checks the values, because random values replace empty ones.
 func (f *FirstAccount) Validate() error { return nil }
 
 // Create creates the account and returns it with the random values filled in. If there is an account already, it
@@ -63,10 +63,10 @@ func (f FirstAccount) Create(ctx context.Context, accounts schema.AccountStore) 
 	}
 }
 
-// CreateAndTell creates the account and returns a text with the secrets that it generated, "" if there is an account
-// already. They are told this once, so call it last, when nothing else can fail. A secret that the operator chose is
-// not told: output ends up in logs. apiURL goes into the example of the text.
-func (f FirstAccount) CreateAndTell(ctx context.Context, accounts schema.AccountStore,
+// CreateAndReport creates the account and returns a text with the secrets that it generated, or "" if there is an
+// account already. The text is the only place where they appear, so call it last, when nothing else can fail. It leaves
+// out secrets that the operator chose: output ends up in logs. apiURL goes into the example of the text.
+func (f FirstAccount) CreateAndReport(ctx context.Context, accounts schema.AccountStore,
 	apiURL schema.BaseURL) (text string, err error) {
 	first, created, err := f.Create(ctx, accounts)
 	if err != nil || !created {
@@ -82,12 +82,12 @@ func (f FirstAccount) CreateAndTell(ctx context.Context, accounts schema.Account
 	return fmt.Sprintf(firstStart, first.Email, password, token, apiURL, bearer), nil
 }
 
-// AwaitAndPrint is CreateAndTell, retried while the store is unavailable, and writes the text to out.
+// AwaitAndPrint is CreateAndReport, retried while the store is unavailable, and writes the text to out.
 func (f FirstAccount) AwaitAndPrint(
 	ctx context.Context, report service.WaitReport, accounts schema.AccountStore, apiURL schema.BaseURL, out io.Writer,
 ) error {
 	return service.AwaitOK(ctx, report, "Postgres", func(ctx context.Context) error {
-		text, err := f.CreateAndTell(ctx, accounts, apiURL)
+		text, err := f.CreateAndReport(ctx, accounts, apiURL)
 		if err != nil && schema.ErrorCode(err) != schema.CodeUnavailable {
 			err = backoff.Permanent(err)
 		}

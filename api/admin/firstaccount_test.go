@@ -134,7 +134,7 @@ func printed(t *testing.T, store *sqlite.Store, args ...string) string {
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
 	first.RegisterFlags(flags)
 	testkit.Must(t, flags.Parse(append(args, "-bootstrap.email", "me@example.org")))
-	text, err := first.CreateAndTell(t.Context(), store, apiURL)
+	text, err := first.CreateAndReport(t.Context(), store, apiURL)
 	testkit.Must(t, err)
 	return text
 }

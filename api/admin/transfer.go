@@ -12,11 +12,11 @@ import (
 	"linkstream/schema"
 )
 
-// Parts are what import and export need beside the stores. They are opened only by these commands.
+// Parts are the parts that import and export need in addition to the stores. Only these commands open them.
 type Parts struct {
 	Shortener func(schema.LinkStore, schema.DomainStore) (*shorten.Shortener, error)
 	Clicks    func(context.Context) (ClickCounter, error) // the caller of Run closes it
-	In        io.Reader                                   // what the FILE "-" stands for
+	In        io.Reader                                   // for the FILE "-"
 	Progress  io.Writer                                   // gets a line every few seconds of an import
 }
 
@@ -31,7 +31,7 @@ type ownClicks struct {
 	account int64
 }
 
-// ClickCounts is that of schema.ClickStore, of the account.
+// ClickCounts is schema.ClickStore.ClickCounts for the account.
 func (c ownClicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
 	return c.ClickCounter.ClickCounts(ctx, c.account, linkIDs)
 }

@@ -59,11 +59,11 @@ func NewAuthenticator(tokens schema.TokenStore) (*Authenticator, error) {
 // Close releases the cache. No method may be called afterwards.
 func (a *Authenticator) Close() { a.cache.Close() }
 
-// errUnauthorized is the same whatever is wrong, so that it tells an attacker nothing.
+// errUnauthorized is the same for every cause, so that attackers cannot distinguish the causes.
 var errUnauthorized = schema.ClientErrorf(schema.CodeUnauthorized, "The API token is missing or invalid.")
 
-// Authenticate returns what the token in the value of an Authorization header grants. CodeUnauthorized if the header is
-// missing or malformed, or the token unknown, revoked or expired; CodeUnavailable if the store does not answer. It
+// Authenticate returns the rights of the token in the value of an Authorization header. CodeUnauthorized if the header
+// is missing or malformed, or the token unknown, revoked or expired; CodeUnavailable if the store does not answer. It
 // notes the use for Run to write, and keeps no reference to authorization.
 func (a *Authenticator) Authenticate(ctx context.Context, authorization []byte) (Grant, error) {
 	secret, ok := parseBearer(authorization)

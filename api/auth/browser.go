@@ -36,8 +36,8 @@ func NewBrowser(account schema.Account) string {
 // IsBrowser reports whether secret has the form of one by NewBrowser.
 func IsBrowser(secret string) bool { return len(secret) == browserEncoding.EncodedLen(browserLen) }
 
-// KnownBrowser returns the name of the browser by which its attempts are counted. ok is false if the secret is not one
-// of the account, has expired, or was made before the password changed. An account without a password has no browsers.
+// KnownBrowser returns the name of the browser by which its attempts are counted. ok is false if the secret is another
+// account's, has expired, or was made before the password changed. An account without a password has no browsers.
 func KnownBrowser(account schema.Account, secret string) (name string, ok bool) {
 	raw, err := browserEncoding.DecodeString(secret)
 	if err != nil || len(raw) != browserLen || account.PasswordHash == "" {

@@ -39,8 +39,8 @@ func ValidatePassword(password string) error {
 	return nil
 }
 
-// HashPassword returns what an account stores of its password: an argon2id hash with a random salt, as a PHC string. It
-// takes about 20 ms of CPU and 19 MiB, the minimum that OWASP's Password Storage Cheat Sheet recommends.
+// HashPassword returns the stored form of a password: an argon2id hash with a random salt, as a PHC string. It takes
+// about 20 ms of CPU and 19 MiB, the minimum that OWASP's Password Storage Cheat Sheet recommends.
 func HashPassword(password string) string {
 	h := passwordHash{memory: 19 << 10, time: 2, threads: 1, salt: make([]byte, 16)}
 	rand.Read(h.salt) // never fails, see crypto/rand

@@ -62,7 +62,7 @@ func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent 
 	return secret, session, nil
 }
 
-// errNoSession is the same whatever is wrong, so that it tells an attacker nothing.
+// errNoSession is the same for every cause, so that attackers cannot distinguish the causes.
 var errNoSession = schema.ClientErrorf(schema.CodeUnauthorized, "The session was ended.")
 
 // SessionCredential returns the digest by which Resume looks up a session; zero if the text cannot be a session's

@@ -9,11 +9,11 @@ import (
 	"linkstream/schema"
 )
 
-// Words are what clients and readers call a dimension.
+// Words are the names of a dimension for clients and readers.
 type Words struct {
 	List    string                 // of names, as a field of reports in JSON
 	Title   string                 // of a list of names
-	Name    string                 // of one of them
+	Name    string                 // singular
 	None    string                 // for clicks without a name
 	Rare    bool                   // most links have no click with a name
 	problem string                 // of a name that is not valid
@@ -45,7 +45,8 @@ var words = map[schema.Dimension]Words{
 // WordsOf returns the words for a dimension.
 func WordsOf(by schema.Dimension) Words { return words[by] }
 
-// problemOfName says why no click can have a name; "" if one may. Names of browsers and systems are those of releases.
+// problemOfName says why no click can have a name, or "". The possible names of browsers and systems change with
+// releases.
 func problemOfName(by schema.Dimension, name string) string {
 	w := words[by]
 	switch {

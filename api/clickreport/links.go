@@ -23,7 +23,7 @@ type linkFinder interface {
 }
 
 // SelectLinks returns the account's links that the fields of a query select, or nil if it has none of these fields.
-// value is that of Parse. The problems are by field, in words for the client, as those of Parse.
+// value is as in Parse. The problems are by field, in words for the client, as in Parse.
 func SelectLinks(
 	ctx context.Context, store linkFinder, accountID int64, value func(field string) (string, bool),
 ) (links []int64, problems map[string][]string, err error) {
@@ -74,7 +74,8 @@ func hasDomain(ctx context.Context, store linkFinder, accountID, id int64) (bool
 }
 
 // ByLink counts the clicks of each link of an account in the whole time of the report, or of some of them if links is
-// not nil: of up to schema.MaxReportLinks links, those with the most clicks first. all are the clicks of all links.
+// not nil: of up to schema.MaxReportLinks links, in descending order of clicks. all is the number of clicks of all
+// links.
 func (r Request) ByLink(
 	ctx context.Context, store schema.ReportStore, account int64, links []int64,
 ) (counts []schema.LinkCount, all int64, err error) {

@@ -127,7 +127,7 @@ func (c civil) add(days int) civil {
 
 func (c civil) in(zone *time.Location) time.Time { return startOfDay(c.year, c.month, c.day, zone) }
 
-// Years of reports: stores know no clicks outside of them, and the time before a report is not before 1970.
+// Years of reports: stores have no clicks outside of them, and the time before a report is not before 1970.
 const firstYear, lastYear = 1990, 2099
 
 // day reads a day into d, and reports whether it was given.
@@ -149,7 +149,7 @@ type details interface {
 	ReportDetail(context.Context) (schema.ReportDetail, error)
 }
 
-// CheckDetail returns the problems of a report that asks for more than the store knows of old clicks, by field, in
+// CheckDetail returns the problems of a report that needs more detail than the store keeps of old clicks, by field, in
 // words for the client, with the first day that works.
 func (r Request) CheckDetail(ctx context.Context, store details) (problems map[string][]string, err error) {
 	detail, err := store.ReportDetail(ctx)
@@ -179,7 +179,7 @@ func (r Request) firstDay(from time.Time) string {
 	return day.Format(time.DateOnly)
 }
 
-// inUTC reports whether the days of the report are those of UTC.
+// inUTC reports whether the days of the report are UTC days.
 func (r Request) inUTC() bool {
 	return !slices.ContainsFunc(r.Bounds(), func(at time.Time) bool {
 		_, offset := at.Zone()

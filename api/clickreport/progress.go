@@ -14,7 +14,7 @@ const (
 	lagPause   = 5 * time.Second // after a failed measurement, so that pages rarely wait for it
 )
 
-// ClickLog is where clicks wait to be counted: the topic of clicks, or what stands for it on a machine without a
+// ClickLog is the log in which clicks wait to be counted: the topic of clicks, or the spool on a machine without a
 // broker.
 type ClickLog interface {
 	// Lag returns the number of records that are not counted yet and the time of the oldest. position returns the first
@@ -27,7 +27,7 @@ type ClickLog interface {
 type Progress struct {
 	Known   bool
 	Waiting int64     // clicks in the log that are not counted
-	UpTo    time.Time // when the oldest of them was written to the log
+	UpTo    time.Time // when the oldest uncounted click was written to the log
 }
 
 // Lag measures progress once for all concurrent viewers.
@@ -41,7 +41,7 @@ type Lag struct {
 	until time.Time     // last is used until then
 }
 
-// NewLag returns the lag of a store behind a log; a nil log means that it is not known.
+// NewLag returns the lag of a store behind a log; with a nil log the lag is unknown.
 func NewLag(clicks schema.ClickStore, clickLog ClickLog, log *slog.Logger) *Lag {
 	return &Lag{clicks: clicks, clickLog: clickLog, log: log, turn: make(chan struct{}, 1)}
 }
@@ -80,7 +80,7 @@ func (w *Lag) position(ctx context.Context, partition int) (int64, error) {
 	return at.Next, err
 }
 
-// CountedUntil returns the time up to which all clicks are counted; false if that is not known.
+// CountedUntil returns the time up to which all clicks are counted; false if it is unknown.
 func (w *Lag) CountedUntil(ctx context.Context) (time.Time, bool) {
 	p := w.Progress(ctx)
 	if p.Waiting == 0 {

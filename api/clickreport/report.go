@@ -46,7 +46,7 @@ type Point struct {
 // Count counts clicks and visitors.
 type Count struct {
 	schema.Period
-	Visitors *int64 // nil if they are not known
+	Visitors *int64 // nil if they are unknown
 }
 
 // newCount returns a count. Clicks of people without any visitor are from before visitors were counted, or of edges
@@ -58,7 +58,7 @@ func newCount(clicks schema.Period, visitors int64) Count {
 	return Count{clicks, &visitors}
 }
 
-// Result is what a report says. Its names count people.
+// Result is the content of a report. Its counts by name are of people.
 type Result struct {
 	Series           []Point // without gaps
 	Totals, Previous Count
@@ -74,7 +74,7 @@ func (r Request) Bounds() (bounds []time.Time) {
 			bounds = append(bounds, at)
 		}
 		if r.Interval == Hour {
-			// Hours are those of the clock: where a zone sets it by half an hour, one of them is shorter.
+			// Hours are hours of the clock: in a zone that changes its clocks by half an hour, one hour is shorter.
 			at = at.Add(time.Hour - time.Duration(at.Minute())*time.Minute)
 		} else {
 			at = AddDays(r.From, n+1)
@@ -121,9 +121,9 @@ type Comparison struct {
 	Part      bool // the report's last day is not over, so that the comparison ends at the same time of day
 }
 
-// Compare counts the clicks of a link, or with links those of an account, in the days before the report, or in the same
-// days of the year before. Of a report whose last day is not over at now, the same part is compared. Clicks of so long
-// ago that only their UTC day is known are compared by UTC day.
+// Compare counts the clicks of a link, or with links the clicks of an account, in the days before the report, or in the
+// same days of the year before. If the report's last day is not over at now, the same part of the days is compared. Old
+// clicks of which only the UTC day is stored are compared by UTC day.
 func (r Request) Compare(ctx context.Context, store schema.ReportStore, account int64, links []int64, year bool,
 	now time.Time) (c Comparison, err error) {
 	back := func(at time.Time) time.Time { return AddDays(at, -r.days()).Add(at.Sub(DayOf(at))) }
@@ -177,7 +177,7 @@ func (r Request) OfLink(ctx context.Context, store schema.ReportStore, link sche
 	return r.read(ctx, store, q)
 }
 
-// OfAccount reports the clicks of all links of an account, or of some of them if links is not nil.
+// OfAccount reports the clicks of all links of an account, or only of links if links is not nil.
 func (r Request) OfAccount(ctx context.Context, store schema.ReportStore, account int64,
 	links []int64) (Result, error) {
 	q := r.query(account, links)

@@ -43,8 +43,8 @@ func (v *Verifier) lookUpAddresses(ctx context.Context, r *Record) {
 	}
 }
 
-// shown returns the text of some addresses. Private ones are left out: the resolver may know names of an internal
-// network that the account must not learn about.
+// shown returns the text of some addresses. Private ones are left out: the resolver may resolve names of an internal
+// network, which must stay hidden from the account.
 func shown(addresses []netip.Addr) (text []string) {
 	for _, address := range addresses {
 		if address.IsGlobalUnicast() && !address.IsPrivate() && len(text) < maxRecords {
@@ -78,8 +78,8 @@ func (v *Verifier) addressesOf(ctx context.Context, name string) (addresses []ne
 	return addresses, a
 }
 
-// ownAddresses returns the addresses of the service, and the text of those that everyone may know. The outcome is
-// Found, or one that says nothing about other names.
+// ownAddresses returns the addresses of the service, and the text of the public ones. The outcome is Found, or an
+// outcome that says nothing about other names.
 func (v *Verifier) ownAddresses(ctx context.Context) (own []netip.Addr, show []string, a answer) {
 	v.own.mu.Lock()
 	known, lookedUp := v.own.known, v.own.lookedUp

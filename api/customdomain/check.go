@@ -75,11 +75,11 @@ func (m *Manager) check(ctx context.Context, domain schema.Domain) error {
 	if err != nil || domain.ContestedBy == 0 {
 		return ignoreGone(err)
 	}
-	_, err = m.settle(ctx, domain)
+	_, err = m.decideContest(ctx, domain)
 	return ignoreGone(err)
 }
 
-// ignoreGone drops the error of a domain that was deleted, transferred or released meanwhile.
+// ignoreGone drops the error of a domain that was deleted, transferred or released during the look-up.
 func ignoreGone(err error) error {
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return nil
@@ -88,7 +88,7 @@ func ignoreGone(err error) error {
 }
 
 // note stores the result of a look-up of a verified domain's records and returns the domain as it is then. Only
-// definite outcomes count: name servers that fail say nothing about who controls the host. A domain for which the
+// definite outcomes count: failing name servers say nothing about the control of the host. A domain for which the
 // operator has vouched is left as it is.
 func (m *Manager) note(ctx context.Context, domain schema.Domain, result Result) (schema.Domain, error) {
 	if domain.CheckAt.IsZero() || !result.OK() && !result.definite() {
@@ -115,10 +115,10 @@ func (m *Manager) note(ctx context.Context, domain schema.Domain, result Result)
 	return m.store.Domain(ctx, domain.ID)
 }
 
-// settle looks up the records of the claim that contests a failing domain. It gives the host to the claim if both stood
-// for Grace, and ends the contest if the claim's own records are gone. It returns the claim as it is then, a zero one
-// if the contest has ended.
-func (m *Manager) settle(ctx context.Context, held schema.Domain) (claim schema.Domain, err error) {
+// decideContest looks up the records of the claim that contests a failing domain. It gives the host to the claim if
+// both stood for Grace, and ends the contest if the claim's own records are gone. It returns the updated claim, or a
+// zero one if the contest has ended.
+func (m *Manager) decideContest(ctx context.Context, held schema.Domain) (claim schema.Domain, err error) {
 	claim, err = m.store.Domain(ctx, held.ContestedBy)
 	gone := schema.ErrorCode(err) == schema.CodeNotFound
 	if err != nil && !gone {
@@ -154,8 +154,8 @@ func (m *Manager) takeOver(ctx context.Context, claim, held schema.Domain) (sche
 	return m.store.Domain(ctx, claim.ID)
 }
 
-// contest is called for a claim whose records are right while another account has the host. It returns the claim as it
-// is then: verified, if the grace period is over. Otherwise the error is CodeConflict and says what has to happen.
+// contest is called for a claim whose records are right while another account has the host. It returns the updated
+// claim: verified, if the grace period is over. Otherwise the error is CodeConflict and says what has to happen.
 func (m *Manager) contest(ctx context.Context, claim schema.Domain) (schema.Domain, error) {
 	held, err := m.store.VerifiedDomain(ctx, claim.Host)
 	if err != nil {
@@ -182,7 +182,7 @@ func (m *Manager) contest(ctx context.Context, claim schema.Domain) (schema.Doma
 			"record failed. Try again in a moment.")
 	}
 	if held.ContestedBy != 0 {
-		winner, err := m.settle(ctx, held)
+		winner, err := m.decideContest(ctx, held)
 		switch {
 		case err != nil:
 			return claim, err

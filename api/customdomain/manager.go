@@ -1,5 +1,5 @@
 // Package customdomain adds, verifies and removes the custom domains of accounts. An account may add any host; the
-// domain counts once DNS holds two records, of which one proves that the account controls the host:
+// domain counts once DNS holds two records, one of them the proof that the account controls the host:
 //
 //	go.example.com.              CNAME  the default domain
 //	_linkstream.go.example.com.  TXT    "linkstream-verification=…", the challenge of this account
@@ -7,9 +7,9 @@
 // A domain without a label in front, the apex of its zone, leads to the addresses of the default domain instead
 // (Alias).
 //
-// Several accounts may add the same host. Each has its own challenge, and one of them at most is verified. Its records
-// are looked up once a day. While they are missing the domain stays verified, for its links are in use, and the owner
-// is warned; but another account that proves its own claim gets the host after a grace period.
+// Several accounts may add the same host. Each claim has its own challenge, and at most one claim is verified. Its
+// records are looked up once a day. While they are missing the domain stays verified, for its links are in use, and the
+// owner is warned; but another account that proves its own claim gets the host after a grace period.
 package customdomain
 
 import (

@@ -17,7 +17,7 @@ const (
 	OtherValue Outcome = "other_value" // the name has records of this type, none with the right value
 	Loop       Outcome = "loop"        // the CNAME records form a loop
 	TooLong    Outcome = "too_long"    // the chain of CNAME records is longer than maxChain
-	// the name, or one that it leads to, is not of the public DNS: it is not looked up
+	// the name, or a name that it leads to, is not of the public DNS: it is not looked up
 	NotPublic    Outcome = "not_public"
 	Timeout      Outcome = "timeout"       // no answer in time
 	ServerFailed Outcome = "server_failed" // the resolver failed (SERVFAIL)
@@ -30,12 +30,12 @@ type Record struct {
 	Type  string // "CNAME", Alias or "TXT"
 	Name  string
 	Value string // the required value
-	// Own is, for Alias, the addresses of the service that everyone may know. The name's addresses may be any of them.
+	// Own is, for Alias, the public addresses of the service. The name may have any of them.
 	Own []string
 
 	Outcome Outcome
-	// Values is what DNS holds: for CNAME the chain of names in order, for TXT the texts. Names that are not public, and
-	// what is there, are left out: only the resolver's own network knows them. Anyone may have written it. It is in the
+	// Values are the values in DNS: for CNAME the chain of names in order, for TXT the texts. Names that are not public,
+	// and their values, are left out: they belong to the resolver's own network. Anyone may have written it. It is in the
 	// presentation format of RFC 1035, so every character is printable ASCII.
 	Values []string
 	// HasAddress is whether a name without a CNAME record has addresses. Addresses are the public ones among them.
@@ -44,8 +44,8 @@ type Record struct {
 }
 
 // Alias is the type of the record that leads visitors of an apex to the default domain. The name at the apex of a zone
-// has other records, so it cannot have a CNAME record (RFC 1034, section 3.6.2). DNS providers know substitutes, whose
-// addresses are those of the default domain, under names such as ALIAS, ANAME and CNAME flattening.
+// has other records, so it cannot have a CNAME record (RFC 1034, section 3.6.2). DNS providers offer substitutes, which
+// answer with the default domain's addresses, under names such as ALIAS, ANAME and CNAME flattening.
 const Alias = "ALIAS"
 
 // IsAlias reports whether the record is of type Alias.
@@ -54,7 +54,7 @@ func (r Record) IsAlias() bool { return r.Type == Alias }
 // OK reports whether the record exists with the right value.
 func (r Record) OK() bool { return r.Outcome == Found }
 
-// definite reports whether the outcome says what DNS holds. Others say only that it could not be asked.
+// definite reports whether the outcome says what DNS holds. Other outcomes mean that DNS did not answer.
 func (r Record) definite() bool {
 	switch r.Outcome {
 	case Found, NoName, NoRecord, OtherValue, Loop, TooLong, NotPublic:

@@ -26,7 +26,7 @@ type Config struct {
 	System   string        // file in the format of resolv.conf(5)
 	Timeout  time.Duration // of one query to one server
 	Total    time.Duration // of all queries of a verification
-	// Addresses are those of the service, besides what the default domain's name leads to; set by the service.
+	// Addresses are the addresses of the service, in addition to the default domain's addresses; set by the service.
 	Addresses []netip.Addr
 }
 

@@ -199,9 +199,9 @@ func (v *Verifier) matchTXT(r *Record, records []dns.RR) {
 	}
 }
 
-// isPublic reports whether everyone can look up what a name holds, as far as names tell: its top-level domain is one of
-// the public DNS, or that of the default domain, which may be one of a private network. A resolver may also know names
-// such as db.internal, about which accounts must not learn anything.
+// isPublic reports whether a name looks public: its top-level domain is in the public DNS, or is the default domain's,
+// which may be in a private network. A resolver may also resolve names such as db.internal, which must stay hidden from
+// accounts.
 func (v *Verifier) isPublic(name string) bool {
 	top := topLevel(name)
 	_, icann := publicsuffix.PublicSuffix(top)

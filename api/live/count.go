@@ -8,7 +8,7 @@ import (
 	"linkstream/schema"
 )
 
-// countLoop reads the counts of all topics once per countEvery, and those of new topics at once.
+// countLoop reads the counts of all topics once per countEvery, and the counts of new topics at once.
 func (h *Hub) countLoop(ctx context.Context) {
 	timer := time.NewTimer(countEvery)
 	defer timer.Stop()
@@ -45,7 +45,7 @@ func (h *Hub) countLoop(ctx context.Context) {
 	}
 }
 
-// count reads the counts of all topics, or only of those that lack them, and tells their streams.
+// count reads the counts of all topics, or only of topics without counts, and wakes their streams.
 func (h *Hub) count(ctx context.Context, onlyNew bool) error {
 	topics, links, accounts := h.toCount(onlyNew)
 	if len(topics) == 0 {

@@ -7,15 +7,15 @@ import (
 	"linkstream/schema"
 )
 
-// Result is what became of one of many requests: a link, or the error of Create.
+// Result is the outcome of one of many requests: a link, or the error of Create.
 type Result struct {
 	Link schema.Link
 	Err  error
 }
 
 // CreateAll creates the links of up to schema.MaxLinkBatch requests of one account in one transaction, in the order of
-// the requests, and returns what became of each. Of requests for the same alias the first valid one gets it. After an
-// error no link has been created, unless it is CodeUnavailable: then all or none have.
+// the requests, and returns the outcome of each. The first valid one of the requests for the same alias gets it. After
+// an error no link has been created, unless it is CodeUnavailable: then all or none have.
 func (s *Shortener) CreateAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	return s.createAll(ctx, reqs, nil, false)
 }
@@ -104,8 +104,8 @@ func collect(results []Result, places []int, links []schema.Link, errs []error) 
 	}
 }
 
-// CheckAll returns the error that CreateAll would give for each request, nil if there is none, and creates nothing. It
-// does not find out whether an alias is in use. An error of a store ends the call.
+// CheckAll returns the error or nil that CreateAll would return for each request, and creates nothing. It does not find
+// out whether an alias is in use. An error of a store ends the call.
 func (s *Shortener) CheckAll(ctx context.Context, reqs []Request) ([]error, error) {
 	_, errs, err := s.validateAll(ctx, reqs)
 	return errs, err

@@ -17,7 +17,7 @@ import (
 	"linkstream/schema/enrich"
 )
 
-// Extension is what a request says about a link's schema.Extension: the JSON texts of its parts, in the form of the
+// Extension has the values of a request for a link's schema.Extension: the JSON texts of its parts, in the form of the
 // API. "" leaves a part as it is, null removes it.
 type Extension struct{ Rules, Variants, Card, Password, MaxClicks string }
 
@@ -97,7 +97,7 @@ func (v *validation) routeNames(given Extension, e *schema.Extension) {
 	for i, rule := range e.Rules {
 		field := fmt.Sprintf("%s.%d.name", FieldRules, i)
 		if given.Rules == "" {
-			field = FieldVariants // whose new names collide with those of the rules
+			field = FieldVariants // whose new names collide with names of the rules
 		}
 		check(field, rule.Name)
 	}

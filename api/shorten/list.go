@@ -28,14 +28,15 @@ const (
 // ListRequest describes a list of an account's links. Zero values select all links, the newest first.
 type ListRequest struct {
 	AccountID int64
-	Query     string // words, all of which a link matches: parts of hash, URL, title or a tag, or its short URL
+	// words; a link must match all of them, by a part of its hash, URL, title or a tag, or by its short URL
+	Query     string
 	Tag       string
 	DomainID  *int64 // 0: the default domain
 	IsActive  *bool
 	ExpiredAt time.Time // as in schema.LinkFilter, like the next line
 	From, To  time.Time // times of creation: CreatedFrom, CreatedBefore
 	Sort      string
-	Deleted   bool  // the links in the trash, the last deleted first whatever Sort is, instead of the others
+	Deleted   bool  // the links in the trash instead of the others, the last deleted first; Sort is ignored
 	Page      int64 // from 1
 
 	// Malformed has the problems of fields that could not be parsed, as in a Request.
@@ -61,7 +62,7 @@ func (s *Shortener) List(ctx context.Context, clicks clickCounter, req ListReque
 	return s.links.Links(ctx, req.AccountID, filter, req.Page)
 }
 
-// listByClicks sorts the IDs of all links that match, and reads only those of the page.
+// listByClicks sorts the IDs of all links that match, and reads only the links of the page.
 func (s *Shortener) listByClicks(
 	ctx context.Context, clicks clickCounter, req ListRequest, filter schema.LinkFilter,
 ) ([]schema.Link, int64, error) {
@@ -139,7 +140,8 @@ func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFil
 	return filter, nil
 }
 
-// keyOf returns the key of the link whose short URL a word is, with or without scheme and port; nil if it is none.
+// keyOf returns the key of the link whose short URL a word is, with or without scheme and port; nil if it is no short
+// URL.
 func (s *Shortener) keyOf(word string, domains []schema.Domain) *schema.LinkKey {
 	_, host, rest := cutHost(word)
 	_, hash, _ := strings.Cut(rest, "/")

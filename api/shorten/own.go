@@ -18,7 +18,7 @@ type Address struct {
 }
 
 // ParseAddress returns the address that s names: a host, host:port, or :port. A host that is an unspecified address, as
-// in what a program listens on, stands for every address of this machine.
+// in addresses to listen on, stands for every address of this machine.
 func ParseAddress(s string) (Address, error) {
 	name, port := schema.CutPort(s)
 	if port != "" {
@@ -53,8 +53,8 @@ func (a Address) IP() netip.Addr { return a.host.Addr() }
 // ownAddresses are the addresses of this service.
 type ownAddresses []Address
 
-// contain reports whether a client that follows a link to the target reaches this service again, or whatever else runs
-// on its own machine. Such links could form a loop.
+// contain reports whether a client that follows a link to the target reaches this service again, or another program on
+// its own machine. Such links could form a loop.
 func (own ownAddresses) contain(to target) bool {
 	if to.host.IsLocal() {
 		return true
@@ -73,7 +73,7 @@ func (own ownAddresses) listenOn(port string) bool {
 	return slices.ContainsFunc(own, func(a Address) bool { return a.port == port })
 }
 
-// usePort reports whether a port is one of the service's.
+// usePort reports whether a port is the service's.
 func (own ownAddresses) usePort(port string) bool {
 	return own.listenOn(port) || own.listenOn("") && (port == "80" || port == "443")
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Restore restores a link that its account has deleted within schema.TrashTTL, and returns it. domainID picks one as in
-// OwnedLink. CodeNotFound if it is not in the trash; CodeInvalid if it was made anew.
+// OwnedLink. CodeNotFound if it is not in the trash; CodeInvalid if the hash has a new link.
 func (s *Shortener) Restore(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
 	if !schema.ValidHash(hash) {
 		return schema.Link{}, notInTrash()
@@ -54,8 +54,8 @@ func (s *Shortener) EmptyTrash(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// RestoreAll restores the links that an account has deleted at a time, such as those of one ChangeByID. It returns how
-// many it has restored, and the first error of a link that it has not.
+// RestoreAll restores the links that an account has deleted at a time, such as by one ChangeByID. It returns the number
+// of restored links, and the first error of another link.
 func (s *Shortener) RestoreAll(ctx context.Context, accountID int64, at time.Time) (restored int, refused, err error) {
 	var deleted []schema.Link
 	for page := int64(1); ; page++ {

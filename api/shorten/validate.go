@@ -132,8 +132,7 @@ func (v *validation) expiry(at, after time.Time) time.Time {
 	return at
 }
 
-// Expiry returns a time of expiry as it is stored, and what is wrong with one that is not after another time; "" for
-// nothing.
+// Expiry returns a time of expiry in its stored form, and the problem of a time that is not after another one, or "".
 func Expiry(at, after time.Time) (stored time.Time, problem string) {
 	at = at.UTC().Truncate(time.Second)
 	if !at.After(after) || at.After(maxExpiry) {
@@ -159,7 +158,7 @@ func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
 	return err == nil, err
 }
 
-// domainProblem is the same in all cases, so that nobody learns which domains other accounts have.
+// domainProblem is the same in all cases, so that it does not reveal domains of other accounts.
 const domainProblem = "The domain must be a verified domain of yours."
 
 func validateAlias(req *Request, v *validation) {
@@ -183,8 +182,8 @@ const (
 	maxNegativeHosts = 4096
 )
 
-// negativeCache remembers for a short time that hosts are not verified domains, because accounts that create many links
-// create most of them to few hosts. The price: links to a host are still accepted for negativeTTL after it is verified.
+// negativeCache remembers for a short time that hosts are not verified domains, because accounts with many links create
+// most of the links to few hosts. The price: links to a host are still accepted for negativeTTL after it is verified.
 type negativeCache struct {
 	mu    sync.Mutex
 	until map[schema.Host]time.Time

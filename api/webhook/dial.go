@@ -50,8 +50,8 @@ func (n Networks) contain(addr netip.Addr) bool {
 	return slices.ContainsFunc(n, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// special are blocks that are not for the public (IANA's registries of special-purpose addresses), beside those that
-// netip knows.
+// special are blocks that are not for the public (IANA's registries of special-purpose addresses), in addition to
+// netip's.
 var special = func() (all Networks) {
 	if err := all.Set(
 		"0.0.0.0/8,100.64.0.0/10,192.0.0.0/24,192.0.2.0/24,192.88.99.0/24,198.18.0.0/15,198.51.100.0/24,203.0.113.0/24," +
@@ -121,7 +121,7 @@ func (d *dialer) control(_, address string, _ syscall.RawConn) error {
 	return d.check(to.Addr())
 }
 
-// newTransport returns a transport that connects to what the dialer permits.
+// newTransport returns a transport that connects to addresses that the dialer permits.
 func newTransport(d *dialer) *http.Transport {
 	connect := net.Dialer{Timeout: connectTimeout, Control: d.control}
 	return &http.Transport{

@@ -49,7 +49,7 @@ var retries = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute
 	30 * time.Minute, time.Hour,
 	2 * time.Hour, 4 * time.Hour, 8 * time.Hour}
 
-// SecretOverlap is how long a former secret signs beside its successor.
+// SecretOverlap is how long a former secret signs in addition to its successor.
 const SecretOverlap = 24 * time.Hour
 
 // NewSecret returns a random secret of Standard Webhooks.
@@ -59,13 +59,13 @@ func NewSecret() string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(key)
 }
 
-// Config is what a sender may call.
+// Config says which addresses a sender may call.
 type Config struct {
 	Allow Networks
 	Own   []schema.Host // of this service
 }
 
-// Sender sends what waits for webhooks.
+// Sender sends the deliveries that wait.
 type Sender struct {
 	store         schema.WebhookStore
 	link          func(schema.Link) any // a link as the API shows it
@@ -102,8 +102,8 @@ func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set 
 	return s
 }
 
-// Run sends until ctx is done. Attempts that are then under way may take drainTimeout. Those that take longer are
-// abandoned: the next process repeats them.
+// Run sends until ctx is done. Attempts that are then under way may take drainTimeout. Longer attempts are abandoned:
+// the next process repeats them.
 func (s *Sender) Run(ctx context.Context) {
 	attempts, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()

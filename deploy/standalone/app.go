@@ -114,7 +114,7 @@ func (a *App) createServices(
 		log.With("service", "api")); err != nil {
 		return err
 	}
-	if a.firstAccount, err = a.cfg.FirstAccount.CreateAndTell(ctx, links, a.api.URL()); err != nil {
+	if a.firstAccount, err = a.cfg.FirstAccount.CreateAndReport(ctx, links, a.api.URL()); err != nil {
 		return err
 	}
 	a.ops.Add(a.counting, a.ingest.Metrics())
