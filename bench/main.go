@@ -1,5 +1,5 @@
-// Bench measures linkstream: the CPU time of an operation beside a bare server or loop that does the least possible,
-// the highest rate, and the latency of clients.
+// Bench measures linkstream: the CPU time of an operation compared with a bare server or loop that does the least
+// possible, the highest rate, and the latency of clients.
 package main
 
 import (

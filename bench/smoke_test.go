@@ -58,7 +58,7 @@ func measure(t *testing.T, args ...string) *report.Report {
 	args = append(args, "-programs", programs(t), "-rounds=1", "-round=100ms", "-duration=300ms",
 		"-links=200", "-clicks=20000", "-conns=8", "-json", path, "-html", page)
 	out, errOut, err := bench(t, args...)
-	// Bounds of health mean nothing in so short a run beside other tests.
+	// Bounds of health mean nothing in a short run together with other tests.
 	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !(ok && exit.ExitCode() == 2) {
 		t.Fatalf("%q: %v\n%s%s", args, err, errOut, out)
 	}

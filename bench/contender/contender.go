@@ -1,4 +1,5 @@
-// Package contender has everything that is measured: parts of linkstream, and the bare servers and loops beside them.
+// Package contender has everything that is measured: parts of linkstream, and bare servers and loops to compare them
+// with.
 package contender
 
 import (
@@ -63,7 +64,7 @@ func (l Load) Server(name, addr string, source Source, processes ...proc.Process
 	return c
 }
 
-// Visited returns the whole system as its visitors use it. It has settled when all clicks are counted.
+// Visited returns the whole system as its visitors use it. Its Settle waits until all clicks are counted.
 func Visited(s *system.Service, visits *workload.Visits, l Load) *Contender {
 	c := l.Server(s.Name, s.Edge, visits.Counted(s.Edge), s.AtEdge...)
 	if s.Counted != nil {

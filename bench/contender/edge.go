@@ -26,7 +26,8 @@ const startTimeout = time.Minute
 // noBroker is an address on which nothing listens.
 var noBroker = system.Broker{Addrs: "127.0.0.1:1"}
 
-// SpoolingEdge starts an edge without a broker, whose clicks stay in its spool. flags are added to those of the edge.
+// SpoolingEdge starts an edge without a broker, whose clicks stay in its spool. flags are added to the edge's own
+// flags.
 func (s *Starter) SpoolingEdge(ctx context.Context, flags ...string) (*Contender, *system.Counter, error) {
 	return s.startEdge(ctx, SpoolingName, noBroker.Topics("spooling"), "linkstream_edge_clicks_recorded_total", flags...)
 }
@@ -64,7 +65,7 @@ func (s *Starter) ShippingEdge(ctx context.Context) (*Contender, *system.Counter
 	return s.startEdge(ctx, ShippingName, topics, "linkstream_edge_clicks_shipped_total")
 }
 
-// startEdge starts an edge on the links of the system. It has settled when the metric has counted all clicks.
+// startEdge starts an edge on the links of the system. Its Settle waits until the metric has counted all clicks.
 func (s *Starter) startEdge(ctx context.Context, name string, topics stream.Config, metric string, flags ...string) (
 	*Contender, *system.Counter, error,
 ) {
@@ -111,7 +112,7 @@ func (s *Starter) startEdgeOn(ctx context.Context, cpu int, name string, topics 
 }
 
 // CreateTopics creates topics on a broker, and returns a client once every partition accepts records. Kafka needs a
-// moment, and other clients may not know the topics for a while. The caller closes the client.
+// moment, and other clients may not see the topics at once. The caller closes the client.
 func CreateTopics(ctx context.Context, topics stream.Config) (*stream.Client, error) {
 	client, err := stream.New(topics, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -16,8 +16,8 @@ type Peer struct{ Name, URL string }
 // Secure reports whether the peer serves HTTPS.
 func (p Peer) Secure() bool { u, _ := url.Parse(p.URL); return u != nil && u.Scheme == "https" }
 
-// Peer returns a running program under the starter's load. Its CPU time is that of the processes that listen on its
-// port, if they are on this machine and may be read.
+// Peer returns a running program under the starter's load. Its CPU time is measured if the processes that listen on its
+// port are on this machine and may be read.
 func (s *Starter) Peer(p Peer) (*Contender, error) {
 	u, err := url.Parse(p.URL)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 // produceRecords is the size of a bare loop's batch. A shipper's batch has about as many records under load.
 const produceRecords = 2048
 
-// Produce returns a loop that produces records with kafka-go and does nothing else. The records are as large as those
-// of a shipper. Each partition has one batch in flight, as a shipper has.
+// Produce returns a loop that produces records with kafka-go and does nothing else. Size of records and batches in
+// flight per partition (one) are a shipper's.
 func Produce(topics stream.Config, clicks int) *Contender {
 	p := &produceLoop{topics, clicks}
 	return &Contender{Name: "bare kafka-go produce", Processes: []proc.Process{thisProcess()}, Work: p.work}

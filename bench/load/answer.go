@@ -19,8 +19,8 @@ type Answer struct {
 	Body     []byte
 }
 
-// parseAnswer parses the answer that in consists of. complete is false if bytes are missing. It supports just enough of
-// HTTP/1.1 to cost little beside the measured server: answers must have a Content-Length.
+// parseAnswer parses the answer in in. complete is false if bytes are missing. It supports just enough of HTTP/1.1 to
+// cost little beside the measured server: answers must have a Content-Length.
 func parseAnswer(in []byte) (answer Answer, complete bool, err error) {
 	end := bytes.Index(in, []byte("\r\n\r\n"))
 	if end < 0 {

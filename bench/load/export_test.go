@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ParseHeader exposes the parser of what a server may send.
+// ParseHeader exposes the parser of servers' answers.
 var ParseHeader = parseHeader
 
 // OpenWithin is Open with another grace, after which late requests are dropped.

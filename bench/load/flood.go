@@ -19,14 +19,14 @@ const (
 // Flood is a hostile load. It accepts any answer, and connects again when the server closes a connection.
 type Flood struct {
 	Addr   string // host:port
-	From   string // local address, so that the server knows the flood from others
+	From   string // local address, so that the server can distinguish the flood from others
 	Spread bool   // each connection has a local address of its own, instead of From
 	Conns  int
 	// Request appends the next request in wire format to dst; nil: the connections are idle. It is called concurrently.
 	Request func(dst []byte) []byte
 	// Pipeline is how many requests are sent at once. Answers to them are awaited together.
 	Pipeline int
-	// Once ends each connection after the first bytes of its answer, whatever they are.
+	// Once ends each connection after the first bytes of its answer.
 	Once    bool
 	Rate    float64       // requests per second of all connections; 0: as fast as they are answered
 	ByteGap time.Duration // between the bytes of a request; 0: all are sent at once

@@ -10,8 +10,8 @@ type Popularity struct {
 }
 
 const (
-	// The exponent is that of popularity on the web, around 1 (Adamic and Huberman, "Zipf's law and the Internet", 2002);
-	// the offset flattens the top, so that the most popular of a million links gets two in a hundred clicks.
+	// The exponent of popularity on the web is around 1 (Adamic and Huberman, "Zipf's law and the Internet", 2002); the
+	// offset flattens the top, so that the most popular of a million links gets two in a hundred clicks.
 	zipfExponent = 1.1
 	zipfOffset   = 10
 	// scatter takes a rank to a link. It is a prime above any number of links, so that each rank has a link of its own,

@@ -109,7 +109,7 @@ var agents = []weighted[func(*rand.Rand) string]{
 
 func fixed(agent string) func(*rand.Rand) string { return func(*rand.Rand) string { return agent } }
 
-// chromeVersion is one of the last few most of the time.
+// chromeVersion is usually one of the last few versions.
 func chromeVersion(r *rand.Rand) int { return 142 - min(r.IntN(40), r.IntN(40), r.IntN(40)) }
 
 var phones = strings.Split("SM-A156B,SM-A346B,SM-A546B,SM-G991B,SM-G998B,SM-S911B,SM-S918B,SM-S921B,SM-S928B,Pixel 6a,"+

@@ -11,13 +11,13 @@ import (
 
 const (
 	coldLinks    = 200_000 // unless -links says otherwise
-	minColdLinks = 50_000  // the cache holds less than a tenth of them
+	minColdLinks = 50_000  // the cache holds less than a tenth of the links
 	coldCache    = 1 << 20
 	coldRate     = 5000 // redirects per second in the open loop, unless -rate says otherwise
 )
 
-// runCold measures redirects of links that are not in the cache of the edge, which is the smallest one, beside bare
-// look-ups.
+// runCold measures redirects of links that are not in the cache of the edge, which has its minimum size, compared with
+// bare look-ups.
 func runCold(ctx context.Context, r *run) error {
 	r.cfg.unlessSet("links", func() { r.cfg.Links = coldLinks })
 	r.cfg.Links = max(r.cfg.Links, minColdLinks)

@@ -37,7 +37,7 @@ type Config struct {
 	flags *flag.FlagSet
 }
 
-// DefaultConfig returns a configuration that works beside make run, once System.Tokens is set.
+// DefaultConfig returns a configuration for the service of make run, once System.Tokens is set.
 func DefaultConfig() Config {
 	return Config{System: system.DefaultConfig(), Links: 10_000, Clicks: 500_000, Conns: 64, Rounds: 5,
 		Round: 2 * time.Second, Duration: 10 * time.Second, Timeout: 10 * time.Minute}

@@ -22,8 +22,8 @@ const (
 	bulkRequests = schema.MaxLinkBatch / 100 // of the rate limit, per call
 )
 
-// runCreate measures the creation of links through the API, one per call and many per call, beside loops that insert
-// the same rows. Rates and CPU time are per link.
+// runCreate measures the creation of links through the API, one per call and many per call, compared with loops that
+// insert the same rows. Rates and CPU time are per link.
 func runCreate(ctx context.Context, r *run) error {
 	service, err := r.open(ctx, workload.NewLinks(r.cfg.Links), nil)
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 var clickRates = []float64{0, 5, 100, 10_000}
 
 // runPipeline measures clicks on their way to the statistics: with a broker, from the spool to a topic and from there
-// to the store, beside bare loops; then the whole service.
+// to the store, compared with bare loops; then the whole service.
 func runPipeline(ctx context.Context, r *run) error {
 	links := workload.NewLinks(r.cfg.Links + probes)
 	visits := workload.NewVisits(links, r.cfg.Links)
@@ -58,11 +58,11 @@ func (r *run) measureRates(ctx context.Context, service *system.Service, visits 
 		return nil
 	}
 	target := contender.Visited(service, visits, r.load(false)).Target
-	var heard *hearing
+	var hooks *clickHooks
 	counts := webhookCounts[:1]
 	if r.cfg.Webhooks {
 		var err error
-		if heard, err = r.newHearing(ctx, service); err != nil {
+		if hooks, err = r.newClickHooks(ctx, service); err != nil {
 			return err
 		}
 		counts = webhookCounts
@@ -70,15 +70,15 @@ func (r *run) measureRates(ctx context.Context, service *system.Service, visits 
 	for round := range r.cfg.Rounds {
 		for _, on := range counts {
 			name := "CPU at %.0f clicks per second"
-			if heard != nil {
+			if hooks != nil {
 				name += fmt.Sprintf(", %d webhooks", on)
-				if err := heard.switchTo(ctx, on); err != nil {
+				if err := hooks.switchTo(ctx, on); err != nil {
 					return err
 				}
 			}
 			for _, rate := range clickRates {
 				err := r.measureCPU(round, fmt.Sprintf(name, rate), service,
-					func() (int64, error) { return r.visitAt(ctx, service, heard, target, rate) })
+					func() (int64, error) { return r.visitAt(ctx, service, hooks, target, rate) })
 				if err != nil {
 					return err
 				}
@@ -118,9 +118,9 @@ func (r *run) measureCPU(round int, name string, service *system.Service,
 	return nil
 }
 
-// visitAt visits links at a rate for half of -duration, returns how many clicks that made, and waits until the clicks
-// are counted and, unless heard is nil, webhooks have heard of them.
-func (r *run) visitAt(ctx context.Context, service *system.Service, heard *hearing, target load.Target,
+// visitAt visits links at a rate for half of -duration, returns the number of clicks, and waits until the clicks are
+// counted and, unless hooks is nil, have been delivered to webhooks.
+func (r *run) visitAt(ctx context.Context, service *system.Service, hooks *clickHooks, target load.Target,
 	rate float64) (clicks int64, err error) {
 	window := r.cfg.Duration / 2
 	if rate == 0 {
@@ -131,8 +131,8 @@ func (r *run) visitAt(ctx context.Context, service *system.Service, heard *heari
 		return 0, ctx.Err()
 	}
 	before := int64(0)
-	if heard != nil {
-		before = heard.heard.Load()
+	if hooks != nil {
+		before = hooks.received.Load()
 	}
 	target.Conns = min(target.Conns, max(1, int(rate)))
 	result, err := load.Open(ctx, target, rate, window)
@@ -141,8 +141,8 @@ func (r *run) visitAt(ctx context.Context, service *system.Service, heard *heari
 	}
 	r.check(fmt.Sprintf("redirects due at %.0f per second but not sent", rate), 0, result.Unsent)
 	err = service.Counted.Settle(ctx, result.Answers)
-	if err == nil && heard != nil {
-		err = heard.settle(ctx, before, result.Answers)
+	if err == nil && hooks != nil {
+		err = hooks.awaitDelivered(ctx, before, result.Answers)
 	}
 	return result.Answers, err
 }

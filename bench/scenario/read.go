@@ -23,7 +23,7 @@ const hotShare = 0.4
 const readConns = 2
 
 // runRead measures statistics, reports and lists of an account with -clicks on -links in the last 30 days. The cost of
-// a call includes that of the store of clicks.
+// a call includes the click store's.
 func runRead(ctx context.Context, r *run) error {
 	r.cfg.unlessSet("conns", func() { r.cfg.Conns = readConns })
 	h := workload.NewHistory(workload.NewLinks(r.cfg.Links), hotShare)

@@ -118,7 +118,7 @@ func bareServers(ctx context.Context, starter *contender.Starter) ([]*contender.
 	return []*contender.Contender{bare, nginx}, nil
 }
 
-// peers returns the configured programs that serve HTTPS, or those that serve HTTP.
+// peers returns the configured programs that serve HTTPS, or the ones that serve HTTP.
 func (r *run) peers(starter *contender.Starter, secure bool) (all []*contender.Contender, err error) {
 	for _, p := range r.cfg.Peers {
 		if p.Secure() != secure {

@@ -26,7 +26,7 @@ const openLoop = ", open loop"
 
 // closedLoop measures each contender once per round, after a warm-up round that does not count. Contenders take turns,
 // and each round begins with a different one, so that a slow phase of the machine slows all of them down. CPU time is
-// compared with that of the first contender in the same round.
+// compared with the first contender's in the same round.
 func (r *run) closedLoop(ctx context.Context, op string, contenders []*contender.Contender) error {
 	for round := range r.cfg.Rounds + 1 {
 		outcomes := make([]contender.Outcome, len(contenders))

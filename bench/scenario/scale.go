@@ -17,8 +17,8 @@ var (
 	scalePartitions = []int{8, 64, 256} // of the topic; the first one for several workers
 )
 
-// runScale measures the cost of an operation on more nodes: redirects of edges that are pinned to CPUs, beside as many
-// bare servers, and clicks counted by the workers of a group, and by one worker from more partitions.
+// runScale measures the cost of an operation on more nodes: redirects of edges that are pinned to CPUs, compared with
+// as many bare servers, and clicks counted by the workers of a group, and by one worker from more partitions.
 func runScale(ctx context.Context, r *run) error {
 	on, err := r.startEngines(ctx)
 	if err != nil {

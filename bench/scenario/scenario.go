@@ -45,8 +45,8 @@ func All() []Scenario {
 }
 
 // Run runs the scenarios with the given names one after the other, each with engines and services of its own. The name
-// "all" stands for every scenario that is not apart. If there is no error, the report is complete, even if checks
-// failed.
+// "all" stands for every scenario that is not marked as separate. If there is no error, the report is complete, even if
+// checks failed.
 func Run(ctx context.Context, names []string, cfg Config, progress io.Writer) (r *report.Report, err error) {
 	scenarios, err := find(names)
 	if err != nil {
@@ -174,7 +174,7 @@ func (r *run) store(ctx context.Context, on system.Engines, h *workload.History,
 	return errors.Join(h.Store(ctx, store, clicks), store.Close(), on.AwaitMerges(ctx))
 }
 
-// starter returns the starter of servers beside the service.
+// starter returns the starter of servers that the service is compared with.
 func (r *run) starter(on system.Engines, visits *workload.Visits) *contender.Starter {
 	return &contender.Starter{Group: r.group, Engines: on, Visits: visits, Load: r.load(visits.Reconnect),
 		Progress: r.logf}

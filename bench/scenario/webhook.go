@@ -18,26 +18,26 @@ import (
 )
 
 // webhookCounts are how many webhooks are on while the CPU time at fixed rates is measured, with -webhooks. Up to
-// schema.MaxWebhooks belong to the account that has all clicks, and hear of each; the others belong to accounts without
+// schema.MaxWebhooks belong to the account that has all clicks, and receive each; the others belong to accounts without
 // clicks.
 var webhookCounts = []int{0, 1, 100}
 
-// hearing is webhooks of clicks of a started service, and their receiver, which is in this process.
-type hearing struct {
-	store system.LinkStore
-	hooks []schema.Webhook
-	on    int // of hooks, those of the account with the clicks first
-	heard atomic.Int64
+// clickHooks are webhooks of clicks of a started service, and their receiver, which is in this process.
+type clickHooks struct {
+	store    system.LinkStore
+	hooks    []schema.Webhook
+	on       int // of hooks; the hooks of the account with the clicks come first
+	received atomic.Int64
 }
 
-// newHearing creates the webhooks, which are off.
-func (r *run) newHearing(ctx context.Context, service *system.Service) (*hearing, error) {
+// newClickHooks creates the webhooks, which are off.
+func (r *run) newClickHooks(ctx context.Context, service *system.Service) (*clickHooks, error) {
 	store, err := service.Engines.OpenLinks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r.group.OnClose(store.Close)
-	h := &hearing{store: store}
+	h := &clickHooks{store: store}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -67,14 +67,14 @@ func (r *run) newHearing(ctx context.Context, service *system.Service) (*hearing
 }
 
 // ServeHTTP counts the clicks of a delivery.
-func (h *hearing) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (h *clickHooks) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if body, err := io.ReadAll(req.Body); err == nil {
-		h.heard.Add(int64(bytes.Count(body, []byte(`"clicked_at":`))))
+		h.received.Add(int64(bytes.Count(body, []byte(`"clicked_at":`))))
 	}
 }
 
-// switchTo switches so many webhooks on, and all others off.
-func (h *hearing) switchTo(ctx context.Context, on int) error {
+// switchTo switches the first on webhooks on, and all others off.
+func (h *clickHooks) switchTo(ctx context.Context, on int) error {
 	h.on = on
 	for i, hook := range h.hooks {
 		if hook.Active == (i < on) {
@@ -88,17 +88,18 @@ func (h *hearing) switchTo(ctx context.Context, on int) error {
 	return nil
 }
 
-// settle waits until each webhook that is on has delivered this many more clicks than the receiver had counted before.
-func (h *hearing) settle(ctx context.Context, before, clicks int64) error {
+// awaitDelivered waits until each webhook that is on has delivered this many more clicks than the receiver had counted
+// before.
+func (h *clickHooks) awaitDelivered(ctx context.Context, before, clicks int64) error {
 	ctx, cancel := context.WithTimeout(ctx, system.SettleTimeout)
 	defer cancel()
 	want := before + clicks*int64(min(h.on, schema.MaxWebhooks))
-	for h.heard.Load() < want {
+	for h.received.Load() < want {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("wait until webhooks have heard of %d clicks: they have of %d: %w", want-before,
-				h.heard.Load()-before, ctx.Err())
+			return fmt.Errorf("wait until %d clicks are delivered to webhooks: %d are: %w", want-before,
+				h.received.Load()-before, ctx.Err())
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ type tokens struct {
 	used    atomic.Int64 // requests of their rate limits
 }
 
-// use returns the next token once the current one has nearly used up its rate limit, of which a call takes n requests.
+// use returns the next token once the current one has nearly used up its rate limit. A call takes n requests from it.
 func (t *tokens) use(n int64) string {
 	return t.secrets[int(t.used.Add(n)/tokenTurn)%len(t.secrets)]
 }

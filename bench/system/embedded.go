@@ -123,7 +123,7 @@ func (e *embedded) BareLinkInsert(ctx context.Context) (LinkCall, error) {
 	}}, nil
 }
 
-// BareBulkInsert returns transactions of so many rows, synced to the disk.
+// BareBulkInsert returns transactions of the given number of rows, synced to the disk.
 func (e *embedded) BareBulkInsert(ctx context.Context, rows int) (LinkCall, error) {
 	db, account, err := e.openBare(ctx, "bare-bulk.db")
 	if err != nil {

@@ -43,7 +43,7 @@ type realEngines struct {
 	postgres, clickhouse string // URLs of empty databases
 	broker               Broker
 	versions             []string
-	pool                 *pgxpool.Pool  // to the links, beside the store
+	pool                 *pgxpool.Pool  // to the links, separate from the store's
 	processes            []proc.Process // of the engines, as far as they are known
 }
 
@@ -108,8 +108,8 @@ func (r *realEngines) findProcesses() {
 	}
 }
 
-// checkEmpty returns an error if a named database is in use: a run would mix its rows with those of others. When the
-// run ends, it removes its topics.
+// checkEmpty returns an error if a named database is in use: a run would mix its rows with other rows. When the run
+// ends, it removes its topics.
 func (r *realEngines) checkEmpty(ctx context.Context) error {
 	links, err := r.OpenLinks(ctx)
 	if err != nil {

@@ -56,7 +56,7 @@ func createTokens(ctx context.Context, store schema.TokenStore, account int64, c
 	return secrets, nil
 }
 
-// Catalogue is an account beside the first one, with its links and API tokens.
+// Catalogue is an additional account, with its links and API tokens.
 type Catalogue struct {
 	Account, FirstID int64 // of the account, and of its first link
 	Links            workload.Links
@@ -94,7 +94,7 @@ func Rules(url string) *schema.Extension {
 		{Name: "germans", If: schema.Conditions{Language: []string{"de"}}, URL: url}}}
 }
 
-// Limit is one that no benchmark uses up.
+// Limit is a limit of clicks that no benchmark uses up.
 func Limit(string) *schema.Extension { return &schema.Extension{MaxClicks: schema.MaxClickLimit} }
 
 // CreateExtendedLinks adds an account whose links have extensions to the store of a system that has yet to start.

@@ -42,8 +42,8 @@ type Service struct {
 	children []*proc.Child // in the order of their start
 }
 
-// operators are the addresses, host:port, on which the services tell their readiness and metrics. Services in one
-// process have the same.
+// operators are the addresses, host:port, on which the services serve readiness and metrics. Services in one process
+// share an address.
 type operators struct{ edge, api, ingest string }
 
 // newService returns a service with addresses and without processes. The services run in one process or in three.

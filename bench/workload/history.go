@@ -89,7 +89,7 @@ func (h *History) Store(ctx context.Context, store schema.ClickStore, clicks int
 	return nil
 }
 
-// AnyLink returns a function that chooses one of all links. Each has its own sequence.
+// AnyLink returns a function that chooses any link. Each function has its own sequence.
 func (h *History) AnyLink() func() int {
 	random := Random(h.streams.Add(1))
 	return func() int { return random.IntN(h.Links.Count) }

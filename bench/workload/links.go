@@ -21,7 +21,7 @@ const (
 const BareURL = urlStart + "00000" + urlEnd
 
 // Links is the links of a run, numbered from 0 to Count-1. Hashes and URLs are computed from the number, so that ten
-// million of them need no memory.
+// million links need no memory.
 type Links struct {
 	Count  int
 	prefix string // of each hash, different in each run

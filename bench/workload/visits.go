@@ -34,7 +34,7 @@ func Popularity(links int) *load.Popularity { return load.NewPopularity(links, s
 // of several servers may be used at the same time.
 type Visits struct {
 	Links   Links
-	Visited int // links that are visited, from the first one on
+	Visited int // number of links that are visited; the links with the lowest numbers
 	// Reconnect makes each request ask the server to close the connection, as load.Target.Reconnect requires.
 	Reconnect bool
 	Uniform   bool // visitors follow all links alike, instead of by Zipf's law

@@ -4,19 +4,18 @@
 //     others are counted as schema.OtherName.
 //   - Combinations of the names of all dimensions. A client chooses most of them: a thousand referrers, two hundred
 //     languages and some user agents make millions, and a report with a filter reads a row for each. The first
-//     schema.MaxCombinations of them are counted as they are. All other clicks keep device, country and route, which
-//     the visitor does not write, and are counted as schema.OtherName in every other dimension. So each breakdown adds
-//     up to the total, with or without a filter.
-//   - Combinations by quarter of an hour, which are rows of some stores: the first schema.MaxQuarterRows of them,
-//     likewise.
+//     schema.MaxCombinations combinations are counted as they are. All other clicks keep device, country and route,
+//     which the visitor does not write, and are counted as schema.OtherName in every other dimension. So each breakdown
+//     adds up to the total, with or without a filter.
+//   - Combinations by quarter of an hour, which are rows of some stores: the first schema.MaxQuarterRows, likewise.
 //
 // A Bound only chooses names. Which clicks are counted, and that each is counted once, does not depend on it: a batch
 // that is built again, by the same worker or another one, may get other names, and the store counts one of the two
-// batches as a whole. So what a Bound remembers need not be exact, and need not survive its process:
+// batches as a whole. So the memory of a Bound need not be exact, and need not survive its process:
 //
 //   - It ignores a link and day until it has seen suspicious clicks on it. Most have fewer, and cost neither a query
 //     nor memory for names.
-//   - From then on it keeps hashes of these names and of the combinations, those in the store to begin with.
+//   - From then on it keeps hashes of these names and of the combinations, beginning with the store's.
 //   - When its memory is full, it forgets everything and begins again.
 //
 // A link and day may therefore have more than that: up to suspicious more for each time that a process starts or
@@ -41,8 +40,7 @@ const (
 )
 
 var (
-	// kept are the dimensions that a click beyond schema.MaxCombinations keeps: visitors have few names of them to choose
-	// from.
+	// kept are the dimensions that a click beyond schema.MaxCombinations keeps: visitors can choose from few names there.
 	kept = []schema.Dimension{schema.ByDevice, schema.ByCountry, schema.ByRoute}
 
 	dimensions = schema.Dimensions()
@@ -58,7 +56,7 @@ type Key struct {
 }
 
 // Load calls each for the combinations that a store has counted for the given links and days, by quarter of an hour if
-// it has rows for these, and otherwise with AllDay: all of them, or at least schema.MaxCombinations per link and day.
+// it has such rows, and otherwise with AllDay: all combinations, or at least schema.MaxCombinations per link and day.
 // names has a name per dimension, in the order of schema.Dimensions, and is valid during the call. Load may also call
 // each for other links and days.
 type Load func(ctx context.Context, keys []Key, each func(key Key, quarter int64, names []string)) error
@@ -76,7 +74,7 @@ type Bound struct {
 	hashes int // in all keys
 }
 
-// state is what a Bound knows of a link and day.
+// state is the memory of a Bound about a link and day.
 type state struct {
 	clicks             uint32              // up to suspicious
 	combinations, rows map[uint64]struct{} // hashes; nil until clicks are suspicious
@@ -92,8 +90,8 @@ func New(load Load) *Bound {
 // replaced, one with copies of columns in memory. It returns an error if names cannot be loaded from the store.
 func (b *Bound) Apply(ctx context.Context, batch *schema.ClickBatch, memory *Memory) (*schema.ClickBatch, error) {
 	memory.reset(batch)
-	if unknown := b.replaceKnown(memory); len(unknown) > 0 {
-		if err := b.learn(ctx, unknown); err != nil {
+	if unknown := b.replaceLoaded(memory); len(unknown) > 0 {
+		if err := b.loadNames(ctx, unknown); err != nil {
 			return nil, err
 		}
 		b.replaceOf(unknown, memory)
@@ -101,9 +99,9 @@ func (b *Bound) Apply(ctx context.Context, batch *schema.ClickBatch, memory *Mem
 	return memory.result(), nil
 }
 
-// replaceKnown replaces names of the links and days whose names are known. It returns those that have become
+// replaceLoaded replaces names of the links and days whose names are loaded. It returns those that have become
 // suspicious.
-func (b *Bound) replaceKnown(m *Memory) (unknown map[Key]bool) {
+func (b *Bound) replaceLoaded(m *Memory) (unknown map[Key]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.makeRoom()
@@ -137,8 +135,8 @@ func (b *Bound) makeRoom() {
 	}
 }
 
-// learn loads the names of suspicious links and days.
-func (b *Bound) learn(ctx context.Context, unknown map[Key]bool) error {
+// loadNames loads the names of suspicious links and days.
+func (b *Bound) loadNames(ctx context.Context, unknown map[Key]bool) error {
 	loaded := make(map[Key]state, len(unknown))
 	for key := range unknown {
 		s := state{clicks: suspicious, combinations: map[uint64]struct{}{}, rows: map[uint64]struct{}{}}
@@ -183,7 +181,7 @@ func (b *Bound) replaceOf(some map[Key]bool, m *Memory) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range m.batch.LinkID {
-		if key := keyOf(m.batch, i); some[key] && b.keys[key].combinations != nil { // not forgotten meanwhile
+		if key := keyOf(m.batch, i); some[key] && b.keys[key].combinations != nil { // not forgotten since
 			b.replace(b.keys[key], m, i)
 		}
 	}

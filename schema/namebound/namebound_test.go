@@ -180,7 +180,7 @@ func TestBound(t *testing.T) {
 		}
 		testkit.Equal(t, "others", others(apply(t, b, flood)), schema.MaxNames)
 		testkit.Equal(t, "queries", s.queries, 1)
-		for i := range int64(60) { // links with so many combinations that they are forgotten
+		for i := range int64(60) { // more combinations than a Bound keeps
 			many := batch(200_000+i, day, make([]string, schema.MaxCombinations)...)
 			for j := range many.OS {
 				many.OS[j] = fmt.Sprint(j)

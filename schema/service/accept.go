@@ -67,15 +67,15 @@ func warn(log fasthttp.Logger, message string, err error) {
 }
 
 const (
-	// DefaultConnections is how many connections of clients a service takes unless it is told otherwise.
+	// DefaultConnections is the default bound of clients' connections to a service.
 	DefaultConnections = 16 << 10
 	// spareFiles is the number of files for databases, brokers, segments and logs.
 	spareFiles = 256
 )
 
 // AllowConnections raises the process's limit of open files so that it suffices for all client connections. If that is
-// not permitted, it lowers the bounds of connections to what the limit allows. It logs that as a warning if a bound is
-// not DefaultConnections: somebody has asked for it.
+// not permitted, it lowers the bounds of connections to what the limit allows. It logs this as a warning if a bound is
+// not DefaultConnections: an operator has set it.
 func AllowConnections(log *slog.Logger, bounds ...*int) {
 	connections, level := 0, slog.LevelDebug
 	for _, bound := range bounds {

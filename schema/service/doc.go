@@ -5,6 +5,6 @@
 //   - listening sockets that stay open over restarts: InheritSockets
 //   - HTTP servers that drain when they stop: Listen, Serve, and Standby for the time until the engines are up
 //   - Ops, the operators' listener with /healthz, /readyz, /metrics and profiles, and the command Health that asks it
-//   - metrics beyond those of package metrics: Describe, Histogram
+//   - additions to package metrics: Describe, Histogram
 //   - LogConfig for logs, KeepPrivate for data directories, AllowConnections for the limit of open files
 package service

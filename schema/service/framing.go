@@ -32,11 +32,11 @@ var (
 )
 
 // CheckFraming returns an error if a request that fasthttp has parsed is of another version than HTTP/1.0 and 1.1, or
-// has a transfer coding other than chunked: fasthttp ignores the coding "identity", which RFC 9112 does not know. It
+// has a transfer coding other than chunked: fasthttp ignores the coding "identity", which RFC 9112 does not define. It
 // also returns an error if the host has user information, which fasthttp leaves out. closing says that the connection
 // must be closed after the answer: after every error, if the request has both a transfer coding and a length (RFC 9112,
-// section 6.1), and if the client asks for it, in whatever case or list (section 9.6): fasthttp understands "close"
-// alone.
+// section 6.1), and if the client asks for it, in any letter case and also in a list (section 9.6): fasthttp recognizes
+// only "close".
 func CheckFraming(h *fasthttp.RequestHeader) (closing bool, err error) {
 	if !h.IsHTTP11() && string(h.Protocol()) != "HTTP/1.0" {
 		return true, errVersion
@@ -131,7 +131,7 @@ func CheckRequests(srv *fasthttp.Server, refuse func(ctx *fasthttp.RequestCtx, e
 // read: these would fail on a connection that has idled for longer than the timeout, and half of a TLS record would be
 // sent.
 func RenewWriteDeadline(ctx *fasthttp.RequestCtx, timeout time.Duration) {
-	_ = ctx.Conn().SetWriteDeadline(time.Now().Add(timeout)) // the write says what is wrong with the connection
+	_ = ctx.Conn().SetWriteDeadline(time.Now().Add(timeout)) // if it fails, so does the write
 }
 
 // refusePlainly answers with the error's text.

@@ -27,7 +27,7 @@ func (e *ExitError) Error() string { return e.Err.Error() }
 func (e *ExitError) Unwrap() error { return e.Err }
 
 // Main calls run with the arguments of the process and exits the process when it returns: with code 0 if there was no
-// error or -h was given, otherwise with the error on stderr and code 1, or that of an ExitError. SIGINT and SIGTERM
+// error or -h was given, otherwise with the error on stderr and code 1, or the ExitError's code. SIGINT and SIGTERM
 // cancel ctx. With -version among the arguments it prints the version instead.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -93,7 +93,7 @@ func ParseArgs(name, usage string, args []string, stderr io.Writer, sections ...
 // cpus is read before anything may change GOMAXPROCS.
 var cpus = runtime.GOMAXPROCS(0)
 
-// CPUs returns the number of CPUs that the process may use: GOMAXPROCS when it started, whatever it is now.
+// CPUs returns the number of CPUs that the process may use: the value of GOMAXPROCS at the start.
 func CPUs() int { return cpus }
 
 const (

@@ -62,7 +62,7 @@ func writeMetrics(w io.Writer, sets []*metrics.Set) {
 		typed, kind, isType := cutMeta(line, "# TYPE ")
 		switch {
 		case described:
-			if help != "" { // those of the library are empty
+			if help != "" { // the library's are empty
 				named(name).help = help
 			}
 		case isType:

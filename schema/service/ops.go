@@ -55,7 +55,7 @@ func (c *OpsConfig) Validate() error {
 
 // Unready is the error of a service that cannot do its work.
 type Unready struct {
-	What  string // what is missing; may be shown to anyone
+	What  string // the missing condition; may be shown to anyone
 	Cause error  // for the log
 }
 
@@ -132,8 +132,8 @@ func (o *Ops) Report() WaitReport {
 	}
 }
 
-// Require adds a condition for the readiness of the program. ready returns nil, or an Unready that says what is
-// missing.
+// Require adds a condition for the readiness of the program. ready returns nil, or an Unready that names the missing
+// condition.
 func (o *Ops) Require(ready func(context.Context) error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -37,8 +37,8 @@ func addSecretFiles(fs *flag.FlagSet) (files []*secretFile) {
 
 func (f *secretFile) flag() string { return f.secret + fileSuffix }
 
-// load sets the secret to what is in the file, if one is named. inArgs says which flags are in the arguments: as for
-// all settings, these take precedence over the environment.
+// load sets the secret to the file's content, if a file is named. inArgs has the flags that are in the arguments: as
+// for all settings, these take precedence over the environment.
 func (f *secretFile) load(fs *flag.FlagSet, inArgs map[string]bool) error {
 	if f.path == "" {
 		return nil

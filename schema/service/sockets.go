@@ -40,8 +40,8 @@ func checkAddressFlag(flag string) error {
 type Sockets map[string]net.Listener
 
 // InheritSockets takes over the sockets that systemd, or a manager that follows sd_listen_fds(3), has passed. Each must
-// have one of the names, by FileDescriptorName in its unit, and no two the same. There are none if LISTEN_PID is not
-// this process. A process may call it once: it removes the variables from the environment.
+// have one of the names, by FileDescriptorName in its unit, and no two the same. Without sockets, or if LISTEN_PID is
+// not this process, the result is empty. A process may call it once: it removes the variables from the environment.
 func InheritSockets(names ...string) (Sockets, error) {
 	pid, count, given := os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_FDNAMES")
 	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
@@ -92,8 +92,8 @@ func (s Sockets) inherit(fd int, name string, names []string) error {
 	return nil
 }
 
-// Listen returns the socket that was inherited under this name or, if there is none, listens on addr. inherited says
-// which.
+// Listen returns the socket that was inherited under this name or else listens on addr. inherited reports the first
+// case.
 func (s Sockets) Listen(name, addr string) (ln net.Listener, inherited bool, err error) {
 	if ln = s[name]; ln != nil {
 		return ln, true, nil

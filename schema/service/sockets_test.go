@@ -45,7 +45,7 @@ func inheritSockets() {
 	}
 }
 
-// managed runs the program of inheritSockets as systemd does, and returns what it prints.
+// managed runs the program of inheritSockets as systemd does, and returns its output.
 func managed(t *testing.T, pid, count, names string, sockets ...*os.File) string {
 	t.Helper()
 	return managedWith(t, "", pid, count, names, sockets...)

@@ -21,8 +21,8 @@ const (
 	standbyGrace       = time.Second // for requests under way when the service takes over
 	standbyRetryAfter  = "1"         // seconds
 
-	// standbyPatience is for how long clients of an inherited socket wait before they are told that the service is not
-	// ready: most restarts take less.
+	// standbyPatience is how long clients of an inherited socket wait before the answer that the service is not ready:
+	// most restarts take less.
 	standbyPatience = 5 * time.Second
 )
 

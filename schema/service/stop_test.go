@@ -18,7 +18,7 @@ import (
 
 const stopRole = "stop"
 
-// runUntilStopped is a program that serves until it is stopped, or fails with what its argument says.
+// runUntilStopped is a program that serves until it is stopped, or fails with its argument as the error.
 func runUntilStopped(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	log := new(service.LogConfig).Logger(stderr)
 	return service.RunLogged(ctx, log, func(ctx context.Context) error {

@@ -13,8 +13,8 @@ import (
 // linkstream/schema/service.version=…".
 var version string
 
-// Version returns the version of the program: that of its build, else the one that the go command has derived from the
-// repository, else "unknown".
+// Version returns the version of the program: the version that was set by its build, else the go command's, derived
+// from the repository, else "unknown".
 func Version() string {
 	if version != "" {
 		return version
@@ -39,7 +39,7 @@ func printVersion(name string, out io.Writer) error {
 	return err
 }
 
-// versionFlag adds -version to what -h prints. Main handles it.
+// versionFlag adds -version to the output of -h. Main handles it.
 func versionFlag(fs *flag.FlagSet) {
 	fs.BoolFunc("version", "print the version and exit", func(string) error { return nil })
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits for what must happen, but has no promised duration: far longer than anything takes,
-// also where twenty programs share a CPU. Only tests that fail wait as long.
+// Patience is how long a test waits for an event that must happen, but has no promised duration: far longer than
+// anything takes, also where twenty programs share a CPU. Only tests that fail wait as long.
 const Patience = 2 * time.Minute
 
 // Pauses between two looks at a state grow from minPause to maxPause: short waits end at once, long ones take little
-// CPU from what they wait for.
+// CPU from the work that they wait for.
 const (
 	minPause = time.Millisecond
 	maxPause = 20 * time.Millisecond

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// TestFraming sends requests to a server whose ends, or whose version of HTTP, other servers read otherwise: a proxy
-// may then take a part of one request for the next one. Each must be the last one of its connection. GET of the path
-// answers status.
+// TestFraming sends requests whose end, or whose version of HTTP, servers disagree about: a proxy may then take a part
+// of one request for the next one. Each must be the last one of its connection. GET of the path answers status.
 func TestFraming(t *testing.T, addr, path string, status int) {
 	get := func(version string, lines ...string) string {
 		return "GET " + path + " " + version + "\r\nHost: a.example\r\n" + strings.Join(append(lines, "\r\n"), "\r\n")

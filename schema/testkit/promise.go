@@ -25,9 +25,9 @@ func Takes(tb testing.TB, promised time.Duration, call func(try int)) {
 	})
 }
 
-// Follows requires that a change takes effect within promised in at least one of ten tries, which count as those of
-// Takes. change makes the change anew, and returns a check that succeeds once the change has taken effect. In each try
-// it has to, within Patience.
+// Follows requires that a change takes effect within promised in at least one of ten tries, which count as in Takes.
+// change makes the change each time, and returns a check that succeeds once the change has taken effect. In each try it
+// has to, within Patience.
 func Follows(tb testing.TB, promised time.Duration, change func(try int) (effect func() error)) {
 	tb.Helper()
 	keeps(tb, promised, func(try int) (took time.Duration, busy bool) {
@@ -62,7 +62,7 @@ func keeps(tb testing.TB, promised time.Duration, attempt func(try int) (took ti
 	}
 }
 
-// watch returns how long f takes, and whether the machine is busy meanwhile: this process gets a CPU later than
+// watch returns how long f takes, and whether the machine is busy during f: this process gets a CPU later than
 // probePause after it asks for one, on average. The programs that f waits for get theirs as late, one after the other.
 func watch(f func()) (took time.Duration, busy bool) {
 	var ended atomic.Bool

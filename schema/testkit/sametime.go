@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Turns of SameTime. The fastest of many is what a call takes by itself: whatever else the machine does only adds to a
+// Turns of SameTime. The fastest of many turns is the time of the call itself: other work of the machine only adds to a
 // turn.
 const (
 	fewestTurns = 5

@@ -24,7 +24,7 @@ import (
 
 // Must requires that err is nil.
 func Must(tb testing.TB, err error) {
-	if err != nil { // Helper is too slow for what a benchmark measures
+	if err != nil { // Helper is too slow for benchmarks
 		tb.Helper()
 		tb.Fatal(err)
 	}
