@@ -29,8 +29,8 @@ type Writer struct {
 	stop   <-chan struct{} // ends the dump; nil: it neither ends early nor pauses
 }
 
-// Add adds a record, whose kind is not 0. It copies body. After an error the dump cannot succeed. A record that is longer
-// than maxBody is left out.
+// Add adds a record, whose kind is not 0. It copies body. After an error the dump cannot succeed. A record that is
+// longer than maxBody is left out.
 func (w *Writer) Add(kind byte, body []byte) error {
 	if len(body) > maxBody {
 		return nil

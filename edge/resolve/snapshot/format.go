@@ -40,8 +40,8 @@ type dumpReader struct {
 	sum uint32
 }
 
-// readDump calls each for the records of a dump, and returns its generation. The body is valid until each returns. Only at
-// the end is it known whether the dump is whole: each may have been called before readDump fails.
+// readDump calls each for the records of a dump, and returns its generation. The body is valid until each returns. The
+// check is at the end: each may have been called before readDump fails.
 func readDump(in io.Reader, each func(kind byte, body []byte)) (generation uint64, err error) {
 	r := dumpReader{in: bufio.NewReaderSize(in, 4*maxBody)}
 	header, err := r.take(headerLen)

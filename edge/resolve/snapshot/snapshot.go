@@ -37,7 +37,7 @@ type Snapshot struct {
 	done sync.WaitGroup
 	once sync.Once
 
-	// Of run. One goroutine writes a dump at a time, and run appends keys to the lists meanwhile.
+	// Owned by run. Another goroutine writes a dump, one at a time, while run appends keys to the lists.
 	list    *list // of the dump; nil without a dump
 	next    *list // of the dump that is being written; nil without one, and if it has become invalid
 	dumping bool
@@ -48,8 +48,8 @@ type Snapshot struct {
 }
 
 // Open opens the snapshot at path. If it is whole, Open calls dropped for each key of the list, then record for each
-// record of the dump; body is valid until record returns. Otherwise Open removes it. Nobody else may use the files, whose
-// names begin with path. The caller must call Close.
+// record of the dump; body is valid until record returns. Otherwise Open removes it. Nobody else may use the files,
+// whose names begin with path. The caller must call Close.
 func Open(
 	path string, dropped func(key string), record func(kind byte, body []byte), set *metrics.Set, log *slog.Logger,
 ) *Snapshot {
@@ -127,7 +127,6 @@ func (s *Snapshot) Close() {
 			if s.dumping {
 				s.endDump(<-s.dumped)
 			}
-			s.appendKeys()
 		}
 		if s.list != nil {
 			_ = s.list.Close()
@@ -135,8 +134,8 @@ func (s *Snapshot) Close() {
 	})
 }
 
-// Add says that what a dump has at a key is not valid any more. The caller has dropped the entry before. Add waits while
-// many keys wait for the disk.
+// Add appends the key of an entry that was dropped to the list, soon. The caller has dropped the entry before. Add
+// waits while queuedKeys wait for the disk.
 func (s *Snapshot) Add(key string) {
 	select {
 	case s.keys <- key:

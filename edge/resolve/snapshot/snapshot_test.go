@@ -43,13 +43,15 @@ type cache struct {
 func open(t testing.TB, dir string) *cache {
 	t.Helper()
 	c := &cache{dir: dir, log: new(testkit.Buffer), metrics: metrics.NewSet(), entries: map[string]string{}}
-	c.snapshot = snapshot.Open(c.path(), func(key string) { c.dropped = append(c.dropped, key) }, func(k byte, body []byte) {
+	dropped := func(key string) { c.dropped = append(c.dropped, key) }
+	record := func(k byte, body []byte) {
 		key, value, _ := strings.Cut(string(body), "=")
 		testkit.Equal(t, "kind", k, kind)
 		if !slices.Contains(c.dropped, key) {
 			c.entries[key] = value
 		}
-	}, c.metrics, c.log.Logger())
+	}
+	c.snapshot = snapshot.Open(c.path(), dropped, record, c.metrics, c.log.Logger())
 	t.Cleanup(c.snapshot.Kill)
 	return c
 }
@@ -154,7 +156,7 @@ func TestEntriesAreRestored(t *testing.T) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "mode", info.Mode(), 0o600)
 	})
-	t.Run("without those that are too long", func(t *testing.T) {
+	t.Run("without entries that are too long", func(t *testing.T) {
 		dir := closed(t, map[string]string{"a": "1", "l": strings.Repeat("x", snapshot.MaxBody-1)})
 		want(t, dir, map[string]string{"a": "1"})
 	})
@@ -226,8 +228,8 @@ func TestDroppedEntriesAreNotRestored(t *testing.T) {
 	})
 }
 
-// TestKillAtAnyPoint kills a process that drops entries before, while and after it writes a dump. No entry comes back, and
-// no other one is lost.
+// TestKillAtAnyPoint kills a process that drops entries before, while and after it writes a dump. No entry comes back,
+// and no other one is lost.
 func TestKillAtAnyPoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, closed(t, map[string]string{"before": "1", "while": "1", "after": "1", "stays": "1"}))
