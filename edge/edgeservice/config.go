@@ -27,18 +27,27 @@ type Config struct {
 	Resolve     resolve.Config
 	Redirect    redirect.Config
 	Spool       spool.Config
-	Snapshot    bool             // keep what is cached over restarts, in the spool's directory
-	Blocklist   string           // paths of blocklist files, separated by commas
-	GeoIP       string           // path of a MaxMind database; "": countries are unknown
-	API         schema.BaseURL   // of an api that checks passwords of links; zero: the one that the link store names; not a flag
-	Passwords   password.Checker // checks them in this process; nil: an api does; not a flag
-	Told        bool             // this process calls DropPending for every change of the link store; not a flag
+	Snapshot    bool   // keep what is cached over restarts, in the spool's directory
+	Blocklist   string // paths of blocklist files, separated by commas
+	GeoIP       string // path of a MaxMind database; "": countries are unknown
+	// API is an api that checks passwords of links; zero: the one that the link store names. It is not a flag.
+	API schema.BaseURL
+	// Passwords checks passwords of links in this process; nil: an api does. It is not a flag.
+	Passwords password.Checker
+	// Told means that this process calls DropPending for every change of the link store. It is not a flag.
+	Told bool
 }
 
 // DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.
 func DefaultConfig() Config {
-	return Config{Listen: "127.0.0.1:8080", Connections: eventloop.DefaultConfig(), Certificate: certificate.DefaultConfig(),
-		Resolve: resolve.DefaultConfig(), Spool: spool.DefaultConfig(), Snapshot: true}
+	return Config{
+		Listen:      "127.0.0.1:8080",
+		Connections: eventloop.DefaultConfig(),
+		Certificate: certificate.DefaultConfig(),
+		Resolve:     resolve.DefaultConfig(),
+		Spool:       spool.DefaultConfig(),
+		Snapshot:    true,
+	}
 }
 
 // RegisterFlags binds the configuration to flags.
@@ -48,9 +57,11 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"`address` on which short links are served by HTTPS, such as :443; none if empty")
 	c.Certificate.RegisterFlags(fs)
 	fs.StringVar(&c.Blocklist, "edge.blocklist", c.Blocklist,
-		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas, to which links are not followed; reloaded when they change")
+		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas, to which links are not followed; "+
+			"reloaded when they change")
 	fs.StringVar(&c.GeoIP, "edge.geoip", c.GeoIP,
-		"MaxMind database `file` (.mmdb) of countries or cities for links whose rules ask for a country, loaded again when it changes")
+		"MaxMind database `file` (.mmdb) of countries or cities for links whose rules ask for a country, "+
+			"loaded again when it changes")
 	fs.BoolVar(&c.Snapshot, "edge.snapshot", c.Snapshot,
 		"keep what is cached over restarts, in files in the spool's directory of up to twice the size of the cached links")
 	c.Connections.RegisterFlags(fs)
@@ -75,7 +86,8 @@ func (c *Config) Validate() error {
 			}
 		}
 	}
-	return errors.Join(append(errs, c.Certificate.Validate(), c.Connections.Validate(), c.Resolve.Validate(), c.Spool.Validate())...)
+	errs = append(errs, c.Certificate.Validate(), c.Connections.Validate(), c.Resolve.Validate(), c.Spool.Validate())
+	return errors.Join(errs...)
 }
 
 // ServesTLS reports whether short links are served by HTTPS, too.

@@ -14,18 +14,20 @@ import (
 	"linkstream/schema/stream"
 )
 
-// Drain ships the clicks in the spool of an edge that is gone, and prints their number to out. It ends the leases of that edge, of which
-// the link store hears only if there are any. It repeats what fails until ctx is done. The error says what is left in the directory, or
-// lost: clicks that are still pending, files that were set aside, and segments that could not be read to their end. filelock.ErrHeld if
-// the spool is in use.
-func Drain(ctx context.Context, cfg spool.Config, topic spool.Topic, links limit.Store, out io.Writer, log *slog.Logger) error {
+// Drain ships the clicks in the spool of an edge that is gone, and prints their number to out. It ends the leases of
+// that edge; if there are none, it does not need the link store. It repeats failed steps until ctx is done. The error
+// names what is left in the directory, or lost: clicks that are still pending, files of clicks that cannot be shipped,
+// and segments that could not be read to their end. filelock.ErrHeld if the spool is in use.
+func Drain(
+	ctx context.Context, cfg spool.Config, topic spool.Topic, links limit.Store, out io.Writer, log *slog.Logger,
+) error {
 	left, err := spool.OpenLeft(cfg, log)
 	if err != nil {
 		return err
 	}
 	shipper := spool.NewShipper(left, topic, log)
 	shipper.Run(ctx)
-	unsettled := settle(ctx, links, left, log)
+	leases := endLeases(ctx, links, left, log)
 	pending := left.Pending()
 	if err := left.Close(); err != nil {
 		return err
@@ -33,31 +35,31 @@ func Drain(ctx context.Context, cfg spool.Config, topic spool.Topic, links limit
 	if _, err := fmt.Fprintf(out, "%d clicks shipped\n", shipper.Shipped()); err != nil {
 		return err
 	}
-	aside, err := spool.SetAside(cfg.Dir)
-	errs := []error{err, unsettled}
+	unshippable, err := spool.SetAside(cfg.Dir)
+	errs := []error{err, leases}
 	if pending > 0 {
 		errs = append(errs, fmt.Errorf("%d clicks are not shipped and stay in %q", pending, cfg.Dir))
 	}
 	if n := left.Damaged(); n > 0 {
 		errs = append(errs, fmt.Errorf("%d segments are damaged: clicks in them are lost, see the log", n))
 	}
-	if len(aside) > 0 {
-		errs = append(errs, fmt.Errorf("clicks that cannot be shipped stay in %s", strings.Join(aside, ", ")))
+	if len(unshippable) > 0 {
+		errs = append(errs, fmt.Errorf("clicks that cannot be shipped stay in %s", strings.Join(unshippable, ", ")))
 	}
 	return errors.Join(errs...)
 }
 
-// settle ends the leases of earlier processes on a spool.
-func settle(ctx context.Context, links limit.Store, left *spool.Spool, log *slog.Logger) error {
+// endLeases ends the leases of earlier processes on a spool.
+func endLeases(ctx context.Context, links limit.Store, left *spool.Spool, log *slog.Logger) error {
 	for tries := 0; ; tries++ {
 		err := limit.EndLeft(ctx, links, left)
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return fmt.Errorf("what was left of the limits of links is not given back: %w", err)
+			return fmt.Errorf("unused leases of limited links are not given back: %w", err)
 		case tries == 0:
-			log.Warn("cannot give back what was left of the limits of links, retrying", "error", err)
+			log.Warn("cannot give back unused leases of limited links, retrying", "error", err)
 		}
 		stream.Sleep(ctx, time.Second)
 	}

@@ -54,9 +54,9 @@ func TestDrain(t *testing.T) {
 		testkit.Equal(t, "clicks shipped", end-before, clicks)
 		before = end
 	}
-	t.Run("gives back what the edge had left of limits", func(t *testing.T) {
-		link := schema.Link{AccountID: 1, Hash: "limited", URL: "https://example.com/", Active: true, CreatedAt: time.Now(),
-			Extension: &schema.Extension{MaxClicks: 320}}
+	t.Run("gives back unused leases of limited links", func(t *testing.T) {
+		link := schema.Link{AccountID: 1, Hash: "limited", URL: "https://example.com/", Active: true,
+			CreatedAt: time.Now(), Extension: &schema.Extension{MaxClicks: 320}}
 		testkit.Must(t, links.CreateLink(t.Context(), &link))
 		cfg := leave(t, 0)
 		left, err := spool.Open(cfg, log)
@@ -94,7 +94,8 @@ func TestDrain(t *testing.T) {
 		s, err := spool.Open(cfg, log)
 		testkit.Must(t, err)
 		defer testkit.Close(t, s)
-		if err := edgeservice.Drain(t.Context(), cfg, client, links, new(strings.Builder), log); !errors.Is(err, filelock.ErrHeld) {
+		err = edgeservice.Drain(t.Context(), cfg, client, links, new(strings.Builder), log)
+		if !errors.Is(err, filelock.ErrHeld) {
 			t.Errorf("error %v", err)
 		}
 		testkit.Equal(t, "pending", s.Pending(), 10)
@@ -112,7 +113,7 @@ func TestDrain(t *testing.T) {
 			testkit.Equal(t, "files", len(entries), 0)
 		}
 	})
-	t.Run("says what it cannot ship", func(t *testing.T) {
+	t.Run("names the clicks that it cannot ship", func(t *testing.T) {
 		cfg := leave(t, 300)
 		path := segments(t, cfg.Dir)[0]
 		data, err := os.ReadFile(path)

@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// An edge keeps hundreds of megabytes of cache and produces little garbage, so that Go's default, which reserves as much memory
-// again, would do so for nothing. A share of what is in use is enough, unless that is so little that the collector would run
-// all the time: each look-up of a link that is not cached allocates.
+// An edge keeps hundreds of megabytes of cache and produces little garbage. Go's default would reserve as much memory
+// again for no use. A share of the live heap is enough, unless the heap is so small that the collector would run all
+// the time: each look-up of a link that is not cached allocates.
 const (
-	garbageShare = 10       // percent of what is in use
+	garbageShare = 10       // percent of the live heap
 	minGarbage   = 32 << 20 // bytes
 )
 
@@ -23,8 +23,8 @@ var (
 	restoring atomic.Int64 // edges of the process that restore their cache
 )
 
-// BoundGarbage sets the garbage collector's target for a process that is only an edge. GOGC in the environment takes
-// precedence.
+// BoundGarbage sets the garbage collector's target for a process that is only an edge, unless GOGC is set in the
+// environment.
 func BoundGarbage() {
 	if os.Getenv("GOGC") == "" {
 		bounds.Store(true)
@@ -32,10 +32,11 @@ func BoundGarbage() {
 	}
 }
 
-// boundGarbage sets the target for what is in use now, unless it is set already, and again after each collection.
+// boundGarbage sets the target for the live heap, unless it is set already, and again after each collection.
 func boundGarbage(set int) { runtime.AddCleanup(new(collected), boundGarbage, boundNow(set)) }
 
-// boundNow sets the target for what is in use now, unless it is set already, and returns it. It returns 0 while the collector rests.
+// boundNow sets the target for the live heap, unless it is set already, and returns it. It returns 0 while the
+// collector is off.
 func boundNow(set int) int {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
@@ -49,8 +50,9 @@ func boundNow(set int) int {
 	return percent
 }
 
-// stopCollecting has the collector rest until end is called, once, unless GOMEMLIMIT is reached. While an edge restores its cache, what
-// is in use only grows, and the collector would take longer than to restore it. A restored link makes about 100 bytes of garbage.
+// stopCollecting turns the garbage collector off until end is called, once (GOMEMLIMIT still applies). While an edge
+// restores its cache, the heap only grows, and collecting would take longer than restoring. A restored link makes about
+// 100 bytes of garbage.
 func stopCollecting() (end func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
@@ -68,12 +70,12 @@ func stopCollecting() (end func()) {
 	}
 }
 
-// collected is garbage at once: its cleanup runs after the next collection. It holds a pointer, as small objects without one
-// may share their memory with others that live.
+// collected is garbage at once: its cleanup runs after the next collection. It holds a pointer, because small objects
+// without one may share their memory with live ones.
 type collected struct{ _ *collected }
 
-// gcPercent returns the target for so many bytes in use.
+// gcPercent returns the target for a live heap of so many bytes.
 func gcPercent(live uint64) int {
-	const rarely = 1000 // percent, before anything is in use
+	const rarely = 1000 // percent, for an empty heap
 	return int(min(max(garbageShare, 100*minGarbage/max(live, 1)), rarely))
 }

@@ -11,12 +11,12 @@ import (
 )
 
 func TestBoundGarbage(t *testing.T) {
-	t.Run("is a tenth of what is in use, and 32 MiB at least", func(t *testing.T) {
+	t.Run("is a tenth of the live heap, and 32 MiB at least", func(t *testing.T) {
 		for live, want := range map[uint64]int{0: 1000, 4 << 20: 800, 64 << 20: 50, 320 << 20: 10, 1 << 30: 10} {
 			testkit.Equal(t, "percent", edgeservice.GCPercent(live), want)
 		}
 	})
-	t.Run("elsewhere, the collector rests while links are restored", func(t *testing.T) {
+	t.Run("elsewhere, the collector is off while links are restored", func(t *testing.T) {
 		percent := func() int {
 			now := debug.SetGCPercent(100)
 			debug.SetGCPercent(now)
@@ -31,7 +31,7 @@ func TestBoundGarbage(t *testing.T) {
 			testkit.Equal(t, "percent afterwards", percent(), 100)
 		})
 	})
-	t.Run("follows what is in use", func(t *testing.T) {
+	t.Run("follows the live heap", func(t *testing.T) {
 		if os.Getenv("GOGC") != "" {
 			t.Fatal("GOGC is set")
 		}
@@ -47,7 +47,7 @@ func TestBoundGarbage(t *testing.T) {
 		inUse := make([]byte, 400<<20)
 		testkit.Eventually(t, "the target is low", func() bool { return percent() == 10 })
 		restored := edgeservice.StopCollecting()
-		testkit.Eventually(t, "the collector rests while links are restored", func() bool { return percent() == -1 })
+		testkit.Eventually(t, "the collector is off while links are restored", func() bool { return percent() == -1 })
 		restored()
 		testkit.Eventually(t, "the target is low again", func() bool { return percent() == 10 })
 		runtime.KeepAlive(inUse)

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// pendingEvery is how often an edge reads which changes wait in the link store. So it hears of them within a second also while the
+	// pendingEvery is the interval in which an edge reads the outbox. So it drops changes within a second also while the
 	// broker or every api process is away.
 	pendingEvery   = 500 * time.Millisecond
 	pendingTimeout = 5 * time.Second
 )
 
-// pending drops what waits in the outbox of the link store.
+// pending drops the changes in the outbox of the link store.
 type pending struct {
 	store interface {
 		PendingChanges(ctx context.Context, after int64) (schema.Pending, error)
@@ -27,7 +27,7 @@ type pending struct {
 	caches caches
 }
 
-// drop drops what has entered the outbox since the last call.
+// drop drops the changes that have entered the outbox since the last call, or since the snapshot.
 func (p *pending) drop(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +60,7 @@ func (p *pending) run(ctx context.Context) {
 		err := p.drop(reading)
 		cancel()
 		if err != nil && !failing && ctx.Err() == nil {
-			p.log.Warn("cannot read which changes wait in the link store, retrying", "error", err)
+			p.log.Warn("cannot read changes in the outbox of the link store, retrying", "error", err)
 		}
 		failing = err != nil
 	}

@@ -8,7 +8,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Nobody publishes what the tests change.
+// Changes of these tests stay in the outbox: there is no api that publishes them.
 func TestPending(t *testing.T) {
 	t.Parallel()
 	e := start(t, nil)
@@ -29,11 +29,11 @@ func TestPending(t *testing.T) {
 			return err == nil && status == http.StatusFound
 		})
 	})
-	t.Run("a change that nobody has published is not missed by a snapshot", func(t *testing.T) {
+	t.Run("a change that is not published is not missed by a snapshot", func(t *testing.T) {
 		testkit.Must(t, e.stop())
 		storetest.SetActive(t, e.links, 0, "abc", false)
 		restart()
-		testkit.Eventually(t, "the snapshot is proven", e.Follows)
+		testkit.Eventually(t, "changes are followed", e.Follows)
 		e.want(t, "/abc", http.StatusGone)
 	})
 	t.Run("too many changes are all changes", func(t *testing.T) {

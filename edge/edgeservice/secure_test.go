@@ -24,7 +24,8 @@ func TestHTTPS(t *testing.T) {
 		cfg.Resolve.URL = schema.MustParseBaseURL("https://sho.rt")
 	})
 	client := http.Client{
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots, ServerName: "sho.rt"}, DisableKeepAlives: true},
+		Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: authority.Roots, ServerName: "sho.rt"}, DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},
@@ -49,7 +50,8 @@ func TestHTTPSSettings(t *testing.T) {
 	cfg.Resolve.URL, cfg.TLSListen, cfg.Certificate.Key = baseURL, "nowhere", "key"
 	cfg.Connections.ProxyProtocol = true
 	err := cfg.Validate()
-	for _, want := range []string{"-edge.tls-listen: address nowhere", "-edge.tls-listen: there is no certificate", "-edge.tls-key: ",
+	for _, want := range []string{
+		"-edge.tls-listen: address nowhere", "-edge.tls-listen: there is no certificate", "-edge.tls-key: ",
 		"-edge.proxy-protocol: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not in\n%v", want, err)
@@ -73,7 +75,7 @@ func TestAsk(t *testing.T) {
 		return resp.StatusCode
 	}
 	testkit.Equal(t, "default domain", ask("sho.rt"), 200)
-	testkit.Eventually(t, "the domain is known", func() bool { return ask(domain.Host) == 200 })
+	testkit.Eventually(t, "the domain is verified", func() bool { return ask(domain.Host) == 200 })
 	testkit.Must(t, e.links.ReleaseDomain(t.Context(), domain.ID, time.Now()))
 	testkit.Eventually(t, "it is not any more", func() bool { return ask(domain.Host) == 404 })
 }

@@ -1,5 +1,5 @@
-// Package edgeservice is one process of the edge: it serves redirects, records clicks in the spool, and ships them to the
-// broker.
+// Package edgeservice is one process of the edge: it serves redirects, records clicks in the spool, and ships them to
+// the broker.
 package edgeservice
 
 import (
@@ -50,8 +50,8 @@ type Topics interface {
 	FollowChanges(ctx context.Context, from schema.ChangePosition, follower stream.ChangeFollower)
 }
 
-// catchUpTime bounds how long a starting edge reads the changes since its snapshot before it serves. Without them it looks
-// up each restored link at its first visit.
+// catchUpTime bounds how long a starting edge reads the changes since its snapshot before it serves. Without them it
+// looks up each restored link at its first visit.
 const catchUpTime = 300 * time.Millisecond
 
 // SnapshotName is the name of the snapshot in the spool's directory: see package snapshot.
@@ -79,8 +79,8 @@ type Service struct {
 	log       *slog.Logger
 }
 
-// New reads the blocklist, opens the spool, restores what an earlier process had cached, and listens. The caller must call Run,
-// which releases all of it, but not links and topics.
+// New reads the blocklist, opens the spool, restores the cache of an earlier process, and listens. The caller must call
+// Run, which releases all of it, but not links and topics.
 func New(cfg Config, links Links, topics Topics, log *slog.Logger) (*Service, error) {
 	set := metrics.NewSet()
 	blocked, err := blocklist.Open(cfg.Blocklist, log)
@@ -278,7 +278,8 @@ func (s *Service) prepare(ctx context.Context) {
 	reading.Wait()
 }
 
-// closeLimits gives unused parts of leases back. If the link store does not answer, the next process on the spool does it.
+// closeLimits gives unused parts of leases back. If the link store does not answer, the next process on the spool does
+// it.
 func (s *Service) closeLimits(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
@@ -287,9 +288,9 @@ func (s *Service) closeLimits(ctx context.Context) {
 	}
 }
 
-// followChanges drops changed entries of the cache until ctx is done. It reads the outbox first: a change that has left the
-// outbox is in the topic, so that outbox and topic together have every change since the snapshot. If the store does not
-// answer, the topic alone makes restored entries current, and links are served from memory.
+// followChanges drops changed entries of the cache until ctx is done. It reads the outbox first: a change that has
+// left the outbox is in the topic, so that outbox and topic together have every change since the snapshot. If the
+// store does not answer, the topic alone makes restored entries current, and links are served from memory.
 func (s *Service) followChanges(ctx context.Context) {
 	first, cancel := context.WithTimeout(ctx, catchUpTime/2)
 	_ = s.pending.drop(first) // run tries again, and logs

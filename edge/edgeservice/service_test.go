@@ -30,7 +30,8 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		// fasthttp updates its Date header as long as the process runs, and the cleaner of a stopped server sleeps for 10 s.
+		// fasthttp updates its Date header as long as the process runs, and the cleaner of a stopped server sleeps for
+		// 10 s.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
@@ -45,7 +46,7 @@ type edge struct {
 	broker *streamtest.Broker
 	client *stream.Client
 	stop   func() error // stops the edge and waits until it has stopped
-	cancel func()       // tells the edge to stop
+	cancel func()       // begins to stop the edge
 }
 
 // start starts an edge. If change is not nil it may change the configuration first.
@@ -92,7 +93,8 @@ func openLinks(t *testing.T) *links {
 	db := sqlitetest.New(t)
 	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
 	testkit.Must(t, db.CreateAccount(t.Context(), &account))
-	link := schema.Link{AccountID: account.ID, Hash: "abc", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
+	link := schema.Link{
+		AccountID: account.ID, Hash: "abc", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
 	testkit.Must(t, db.CreateLink(t.Context(), &link))
 	l := new(links)
 	l.Database = db
@@ -142,7 +144,7 @@ func (e *edge) want(t *testing.T, path string, status int) {
 	testkit.Equal(t, "status of "+path, got, status)
 }
 
-// refusesConnections waits until the edge does not listen any more.
+// refusesConnections waits until the edge has stopped to listen.
 func (e *edge) refusesConnections(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, "connections are refused", func() bool {
