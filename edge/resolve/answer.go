@@ -8,14 +8,14 @@ import (
 	"linkstream/schema"
 )
 
-// The bytes of a link's entry are what visitors are answered, so that a request needs nothing else:
+// The answer of a link's entry has all that a request needs:
 //
 //	nothing                       the link is inactive
 //	isTakenDown, isDeleted        a byte
 //	a location                    which begins with a visible character
 //	forwards, location            a byte before the location: the visitor's query string is appended to it
-//	long [| forwards], time of expiry in Unix seconds (8 bytes), length of the location (4 bytes), length of the location after that
-//	    time (4 bytes), location, location after that time, extension
+//	long [| forwards], time of expiry in Unix seconds (8 bytes), length of the location (4 bytes), length of the location
+//	    after that time (4 bytes), location, location after that time, extension
 //
 // So a link without expiry, forwarding and extension takes no more memory than its location.
 const (
@@ -113,8 +113,9 @@ func cutAnswer(answer []byte) answerParts {
 	before, after := binary.BigEndian.Uint32(answer[9:]), binary.BigEndian.Uint32(answer[13:])
 	rest := answer[longLen:]
 	end := before + after
-	return answerParts{before: rest[:before:before], after: rest[before:end:end], expiry: int64(binary.BigEndian.Uint64(answer[1:])),
-		forward: forward, extension: Extension(rest[end:])}
+	expiry := int64(binary.BigEndian.Uint64(answer[1:]))
+	return answerParts{before: rest[:before:before], after: rest[before:end:end], expiry: expiry, forward: forward,
+		extension: Extension(rest[end:])}
 }
 
 // validAnswer reports whether appendAnswer can have returned bytes that come from outside of the process.

@@ -24,7 +24,8 @@ func (e *env) wantTarget(t testing.TB, hash string, now time.Time, location stri
 	check := func(way string, got resolve.Target, err error) {
 		t.Helper()
 		if err != nil || string(got.Location) != location || got.Forward != forward || got.Stop != stop {
-			t.Errorf("%s of %q: %q, forward %t, stop %d, error %v; want %q, %t, %d", way, hash, got.Location, got.Forward, got.Stop,
+			t.Errorf("%s of %q: %q, forward %t, stop %d, error %v; want %q, %t, %d",
+				way, hash, got.Location, got.Forward, got.Stop,
 				err, location, forward, stop)
 		}
 	}
@@ -38,9 +39,11 @@ func TestExpiry(t *testing.T) {
 	e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheTTL = 24 * time.Hour })
 	expiry := time.Now().Add(time.Hour).Truncate(time.Second)
 	e.create(t, schema.Link{Hash: "gone", URL: "https://example.com/ü", ExpiresAt: expiry})
-	e.create(t, schema.Link{Hash: "moved", URL: "https://example.com/", ExpiresAt: expiry, ExpiredURL: "https://late.example/ü",
+	e.create(t, schema.Link{
+		Hash: "moved", URL: "https://example.com/", ExpiresAt: expiry, ExpiredURL: "https://late.example/ü",
 		ForwardQuery: true})
-	e.create(t, schema.Link{Hash: "forward", URL: "https://example.com/", ForwardQuery: true, ExpiredURL: "https://late.example/"})
+	e.create(t, schema.Link{
+		Hash: "forward", URL: "https://example.com/", ForwardQuery: true, ExpiredURL: "https://late.example/"})
 	for range 2 { // from the store, and from memory
 		for _, before := range []time.Time{expiry.Add(-time.Minute), expiry.Add(-time.Nanosecond)} {
 			e.wantTarget(t, "gone", before, "https://example.com/%C3%BC", false, resolve.NotStopped)
@@ -58,7 +61,8 @@ func TestExpiry(t *testing.T) {
 func TestDeletedLink(t *testing.T) {
 	e := newEnv(t, nil)
 	now := time.Now()
-	link := e.create(t, schema.Link{Hash: "abc", URL: "https://example.com/", ForwardQuery: true, ExpiresAt: now.Add(time.Hour)})
+	link := e.create(t, schema.Link{
+		Hash: "abc", URL: "https://example.com/", ForwardQuery: true, ExpiresAt: now.Add(time.Hour)})
 	e.wantTarget(t, "abc", now, "https://example.com/", true, resolve.NotStopped)
 	testkit.Must(t, e.store.DeleteLink(t.Context(), link, now))
 	e.resolver.Drop(schema.Change{Hash: "abc"})
@@ -74,7 +78,8 @@ func TestPreview(t *testing.T) {
 	e := newEnv(t, nil)
 	now := time.Now()
 	domain := e.domain(t, "go.example.com", true)
-	link := schema.Link{AccountID: e.accountID, DomainID: domain, Hash: "abc", URL: "https://example.com/", Title: "A title",
+	link := schema.Link{
+		AccountID: e.accountID, DomainID: domain, Hash: "abc", URL: "https://example.com/", Title: "A title",
 		Active: true, CreatedAt: now}
 	testkit.Must(t, e.store.CreateLink(t.Context(), &link))
 	preview := func() (resolve.Target, schema.Link, error) {
@@ -131,7 +136,7 @@ func TestPreviewsAreBounded(t *testing.T) {
 	}
 	refused := netip.MustParseAddr("192.0.2.1")
 	if e.resolver.WaitPreview(refused, now) <= 0 || e.resolver.Wait(refused, now) != 0 {
-		t.Error("pages and links are not told apart")
+		t.Error("pages count as look-ups of links")
 	}
 	if n := e.log.Count("pages about links refused"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, e.log)

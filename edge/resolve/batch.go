@@ -23,8 +23,8 @@ const (
 	linkQueries    = 4
 	suspectQueries = 1        // for clients that have just asked for keys that do not exist
 	maxWaiting     = 64 << 10 // look-ups; the server's connections are fewer
-	// gather is the minimum interval between the starts of queries under way together: shorter ones would carry too few look-ups to pay for
-	// themselves.
+	// gather is the minimum interval between the starts of concurrent queries: with a shorter one they would carry too few
+	// look-ups to be worth their cost.
 	gather = 500 * time.Microsecond
 )
 
@@ -33,9 +33,9 @@ var (
 	errTooLate = errors.New("the link store has not answered in time")
 )
 
-// linkQuery looks up many links at a time. A look-up begins a query at once if none is under way. Look-ups that come during a query
-// share the next one, which begins after gather, even if the first one is still under way. So the busier the edge, the fewer
-// queries per link. A look-up costs neither a goroutine nor a timer.
+// linkQuery looks up many links at a time. A look-up begins a query at once if none is under way. Look-ups that come
+// during a query share the next one, which begins after gather, even if the first one is still under way. So the
+// busier the edge, the fewer queries per link. A look-up costs neither a goroutine nor a timer.
 type linkQuery struct {
 	links   linkStore
 	cache   *cache[linkIDs]
@@ -58,7 +58,7 @@ type line struct {
 	mu        sync.Mutex
 	waiting   []*flight[linkIDs]
 	running   int                  // goroutines
-	gathering bool                 // one of them is about to take what waits
+	gathering bool                 // one of them is about to take a batch
 	last      time.Time            // when a batch was taken
 	asked     [][]*flight[linkIDs] // by queries under way
 	timer     *time.Timer          // runs while any look-up is under way; nil before the first one
@@ -68,7 +68,8 @@ type line struct {
 
 func newLinkQuery(links linkStore, c *cache[linkIDs], set *metrics.Set) *linkQuery {
 	q := &linkQuery{links: links, cache: c, limiter: c.limiter,
-		queries: service.NewCounter(set, "linkstream_edge_link_queries_total", "Queries in which links were looked up, up to 256 in each.")}
+		queries: service.NewCounter(set, "linkstream_edge_link_queries_total",
+			"Queries in which links were looked up, up to 256 in each.")}
 	q.lines[ordinary].parallel, q.lines[suspects].parallel = linkQueries, suspectQueries
 	return q
 }
@@ -94,7 +95,8 @@ func (q *linkQuery) begin(f *flight[linkIDs]) {
 	l.mu.Unlock()
 }
 
-// start starts a goroutine that asks the store for the waiting look-ups, if there is room for it. The caller holds l.mu.
+// start starts a goroutine that asks the store for the waiting look-ups, if there is room for it. The caller holds
+// l.mu.
 func (q *linkQuery) start(l *line) {
 	if len(l.waiting) > 0 && !l.gathering && l.running < l.parallel {
 		l.gathering = true
@@ -104,11 +106,11 @@ func (q *linkQuery) start(l *line) {
 	}
 }
 
-// run asks the store until no look-up waits, or another goroutine is about to take those that do.
+// run asks the store until no look-up waits, or another goroutine is about to take the waiting ones.
 func (q *linkQuery) run(l *line) {
 	defer q.running.Done()
 	for {
-		runtime.Gosched() // lets those that are about to begin join
+		runtime.Gosched() // so that look-ups that are about to begin join
 		batch, wait := q.take(l)
 		if wait > 0 {
 			time.Sleep(wait)
@@ -137,8 +139,8 @@ func (q *linkQuery) lookUp(l *line, batch []*flight[linkIDs]) {
 	}
 }
 
-// take removes the next batch from the line, perhaps an empty one, or returns how long it has to wait. Another goroutine takes the
-// rest.
+// take removes the next batch from the line, perhaps an empty one, or returns how long it has to wait. Another
+// goroutine takes the rest.
 func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +211,7 @@ func (q *linkQuery) publish(batch []*flight[linkIDs], found []schema.Destination
 	var scratch []byte
 	for _, f := range batch {
 		d := &found[f.number]
-		if d.LinkID == 0 || d.Stopped == schema.HostLost { // whoever has the host now has other links
+		if d.LinkID == 0 || d.Stopped == schema.HostLost { // the host has another owner now, with other links
 			q.cache.publishNegative(f)
 			continue
 		}
@@ -235,7 +237,7 @@ func (q *linkQuery) end(batch []*flight[linkIDs]) {
 	q.cache.end(batch)
 }
 
-// setTimer has expire called after a time. The caller holds l.mu.
+// setTimer sets the timer that calls expire. The caller holds l.mu.
 func (q *linkQuery) setTimer(l *line, after time.Duration) {
 	if l.timer == nil {
 		l.timer = time.AfterFunc(after, func() { q.expire(l) })
@@ -244,8 +246,8 @@ func (q *linkQuery) setTimer(l *line, after time.Duration) {
 	}
 }
 
-// expire ends the look-ups of a line whose time is over, and sets the timer for the oldest of the others. So a timer is set about
-// once per timeout, however many look-ups there are.
+// expire ends the look-ups of a line whose time is over, and sets the timer for the oldest of the others. So a timer
+// is set about once per timeout, however many look-ups there are.
 func (q *linkQuery) expire(l *line) {
 	now := time.Now()
 	oldest := now

@@ -25,7 +25,7 @@ const (
 type cache[V value] struct {
 	store    store[V]
 	negative *times       // until when a key is known not to exist; written under mu
-	second   maphash.Seed // of the hash that tells keys in negative apart
+	second   maphash.Seed // of the hash by which negative distinguishes keys
 	limiter  *limiter
 	begin    func(f *flight[V]) // begins the look-up of a flight, and does not wait for it; end ends it
 	judge    func(e *entry[V])  // sets what an entry has from the blocklist
@@ -93,8 +93,9 @@ func newCache[V value](name string, maxBytes int64, cfg *Config, l *limiter, set
 
 func (c *cache[V]) secondHash(key []byte) uint64 { return maphash.Bytes(c.second, key) }
 
-// get returns the entry at key at the time now. If the key has to be looked up, get returns a flight instead, whose end w is told of;
-// outcome then has the entry. It fails with errNotFound or ErrTooMany. It neither waits nor retains key.
+// get returns the entry at key at the time now. If the key has to be looked up, get returns a flight instead, which
+// calls w at its end; outcome then has the entry. It fails with errNotFound or ErrTooMany. It neither waits nor
+// retains key.
 func (c *cache[V]) get(key []byte, client netip.Addr, now time.Time, w Waiter) (e *entry[V], p pending[V], err error) {
 	hash := c.store.hash(key)
 	e = c.store.get(hash, key)
@@ -123,8 +124,8 @@ func (c *cache[V]) get(key []byte, client netip.Addr, now time.Time, w Waiter) (
 	return nil, p, nil
 }
 
-// renews reports whether a request, which does not wait, has to look up the key of a fresh entry: one per LookupTimeout and retryAfter in
-// the last quarter of its time. So a link that has visitors does not expire.
+// renews reports whether a request, which does not wait, has to look up the key of a fresh entry: one per
+// LookupTimeout and retryAfter in the last quarter of its time. So a link that has visitors does not expire.
 func (c *cache[V]) renews(e *entry[V], now time.Time) bool {
 	if !e.state.freshUntil(now, c.ttl/4) {
 		return false
@@ -133,8 +134,8 @@ func (c *cache[V]) renews(e *entry[V], now time.Time) bool {
 	return second(now) >= after && e.renewAfter.CompareAndSwap(after, second(now.Add(c.limiter.timeout+retryAfter)))
 }
 
-// refresh reports whether a request has to look up the key of an entry that is not fresh: every request if it is dropped, or else one
-// per LookupTimeout and retryAfter. If the look-up fails, the entry answers.
+// refresh reports whether a request has to look up the key of an entry that is not fresh: every request if it is
+// dropped, or else one per LookupTimeout and retryAfter. If the look-up fails, the entry answers.
 func (c *cache[V]) refresh(old *entry[V], now time.Time) (p pending[V], ok bool) {
 	p = pending[V]{old: old, next: second(now.Add(c.limiter.timeout + retryAfter))}
 	if p.token, ok = old.state.mustLookUp(); ok {
@@ -144,8 +145,8 @@ func (c *cache[V]) refresh(old *entry[V], now time.Time) (p pending[V], ok bool)
 	return p, second(now) >= after && old.refreshAfter.CompareAndSwap(after, p.next)
 }
 
-// outcome returns what a flight that has ended has found, or the entry that was there before if it failed. It fails with errNotFound or
-// errUnavailable.
+// outcome returns what a flight that has ended has found, or the entry that was there before if it failed. It fails
+// with errNotFound or errUnavailable.
 func (c *cache[V]) outcome(p *pending[V]) (*entry[V], error) {
 	e, err := p.flight.entry, p.flight.err
 	switch {
@@ -211,8 +212,8 @@ func (c *cache[V]) publishNegative(f *flight[V]) {
 	}
 }
 
-// end ends flights whose outcomes were published or are errors, and tells those who wait. Requests can find what was published before
-// the flights end: otherwise the next request would begin another flight.
+// end ends flights whose outcomes were published or are errors, and calls their waiters. Requests can find published
+// entries before the flights end: otherwise the next request would begin another flight.
 func (c *cache[V]) end(flights []*flight[V]) {
 	for _, f := range flights {
 		if f.err == nil {
@@ -237,8 +238,8 @@ func (c *cache[V]) end(flights []*flight[V]) {
 	}
 }
 
-// drop makes the entry at key dropped, in ristretto or in a flight, and removes a negative entry. A flight under way ends for those who
-// share it already; the next request begins another one.
+// drop makes the entry at key dropped, in ristretto or in a flight, and removes a negative entry. A flight under way
+// ends for the requests that share it already; the next request begins another one.
 func (c *cache[V]) drop(key []byte) {
 	hash := c.store.hash(key)
 	c.mu.Lock()
@@ -286,7 +287,7 @@ func (c *cache[V]) judgeAll() {
 		}
 	}
 	c.mu.Unlock()
-	c.store.each(c.judge) // what is published from here on was judged after the change
+	c.store.each(c.judge) // later entries are judged when they are published
 }
 
 // confirm makes the restored entries fresh for half of the TTL to all of it, as their hashes say, so that they do not

@@ -25,7 +25,7 @@ type Config struct {
 	Blocklist      *blocklist.List // hosts that no link may lead to; nil: none; set by the service
 	Site           schema.Site     // of the default domain
 	AppLinks       schema.AppLinks // of the default domain
-	Snapshot       string          // file that keeps what is cached over restarts, which nobody else uses; "": none; set by the service
+	Snapshot       string          // path of the files that keep entries over restarts; "": none; set by the service
 }
 
 // DefaultConfig returns a configuration that works once URL is set.
@@ -43,12 +43,13 @@ func DefaultConfig() Config {
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.Int64Var(&c.CacheBytes, "edge.cache-bytes", c.CacheBytes, "maximum memory in `bytes` for cached links")
 	fs.DurationVar(&c.CacheTTL, "edge.cache-ttl", c.CacheTTL,
-		"maximum `time` until a changed link is noticed without a message on the topic of changes; a sixtieth of it for a new link that was requested before it existed")
+		"maximum `time` until a changed link is noticed without a message on the topic of changes; "+
+			"a sixtieth of it for a new link that was requested before it existed")
 	fs.DurationVar(&c.LookupTimeout, "edge.lookup-timeout", c.LookupTimeout,
 		"maximum `time` of a look-up in the link store, including the wait for its turn")
 	fs.IntVar(&c.MaxUnknownRate, "edge.max-unknown-rate", c.MaxUnknownRate,
-		"most look-ups per `second`, on average over ten seconds, of hosts and links that do not exist, for one IPv4 address or IPv6 /48; also most pages about "+
-			"links")
+		"most look-ups per `second`, on average over ten seconds, of hosts and links that do not exist, "+
+			"for one IPv4 address or IPv6 /48; also most pages about links")
 	for _, f := range []struct {
 		name, what string
 		url        *string
@@ -59,8 +60,9 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	} {
 		fs.StringVar(f.url, "edge."+f.name, *f.url, "`URL` to which visitors of "+f.what+" are sent; a page if empty")
 	}
-	fs.Func("edge.apple-app-site-association", "JSON `file` that the default domain serves at "+schema.AppleLinksPath, readAppLinks(&c.AppLinks.Apple))
-	fs.Func("edge.assetlinks", "JSON `file` that the default domain serves at "+schema.AndroidLinksPath, readAppLinks(&c.AppLinks.Android))
+	const served = "JSON `file` that the default domain serves at "
+	fs.Func("edge.apple-app-site-association", served+schema.AppleLinksPath, readAppLinks(&c.AppLinks.Apple))
+	fs.Func("edge.assetlinks", served+schema.AndroidLinksPath, readAppLinks(&c.AppLinks.Android))
 }
 
 // readAppLinks returns a function that reads a document from a file, which Validate checks.
@@ -87,7 +89,8 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("-edge.%s: %w", name, err))
 		}
 	}
-	for name, document := range map[string]string{"apple-app-site-association": c.AppLinks.Apple, "assetlinks": c.AppLinks.Android} {
+	for name, document := range map[string]string{
+		"apple-app-site-association": c.AppLinks.Apple, "assetlinks": c.AppLinks.Android} {
 		if problem := schema.AppLinksProblem(document); problem != "" {
 			errs = append(errs, fmt.Errorf("-edge.%s: %s", name, problem))
 		}

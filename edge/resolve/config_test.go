@@ -27,7 +27,8 @@ func TestConfig(t *testing.T) {
 		cfg := resolve.DefaultConfig()
 		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
 		cfg.RegisterFlags(fs)
-		testkit.Must(t, fs.Parse([]string{"-edge.cache-ttl=5s", "-edge.cache-bytes=2000000", "-edge.root-url=https://example.com/",
+		testkit.Must(t, fs.Parse([]string{
+			"-edge.cache-ttl=5s", "-edge.cache-bytes=2000000", "-edge.root-url=https://example.com/",
 			"-edge.assetlinks=" + document}))
 		want := resolve.DefaultConfig()
 		want.Site.RootURL, want.AppLinks.Android = "https://example.com/", "[]"
@@ -37,7 +38,8 @@ func TestConfig(t *testing.T) {
 		}
 	})
 	t.Run("every invalid setting is named by its flag", func(t *testing.T) {
-		cfg := resolve.Config{Site: schema.Site{RootURL: "sho.rt", NotFoundURL: "ftp://example.com/", ExpiredURL: "https:///late"},
+		cfg := resolve.Config{
+			Site:     schema.Site{RootURL: "sho.rt", NotFoundURL: "ftp://example.com/", ExpiredURL: "https:///late"},
 			AppLinks: schema.AppLinks{Apple: "{", Android: "none"}}
 		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
 		cfg.RegisterFlags(fs)

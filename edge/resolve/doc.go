@@ -12,18 +12,18 @@
 // There are five parts, and the snapshot, which keeps entries over restarts:
 //
 //   - Ristretto decides which entries are worth keeping (store.go).
-//   - The negative table has the keys that did not exist a moment ago (times.go). Its size is fixed, and its keys replace
-//     each other.
+//   - The negative table has the keys that did not exist a moment ago (times.go). Its size is fixed, and its keys
+//     replace each other.
 //   - The quota refuses look-ups of a client that has asked for too many keys that do not exist, or for too many pages
 //     about links (quota.go).
 //   - A flight is a look-up under way, which all requests for its key share (cache.go).
-//   - A query looks up many links: the look-ups that begin during a query share the next one (batch.go). Hosts are looked
-//     up one by one (hostquery.go). The entry of a host has the URLs to which the domain sends visitors without a link
-//     (site.go).
+//   - A query looks up many links: the look-ups that begin during a query share the next one (batch.go). Hosts are
+//     looked up one by one (hostquery.go). The entry of a host has the URLs to which the domain sends visitors without a
+//     link (site.go).
 //
-// TryResolve does all of this without waiting: if a look-up is needed, it begins the look-up, and the caller asks again
-// when its Waiter is called at the end. So neither a look-up nor a refusal needs a goroutine. Resolve is TryResolve with a
-// wait.
+// TryResolve does all of this without waiting: if a look-up is needed, it begins the look-up, and the caller asks
+// again when its Waiter is called at the end. So neither a look-up nor a refusal needs a goroutine. Resolve is
+// TryResolve with a wait.
 //
 // # States of an entry
 //
@@ -39,7 +39,7 @@
 //
 //   - missing: it waits for a look-up, and fails with CodeUnavailable if the look-up fails. It fails with ErrTooMany
 //     instead if its client is over its quota.
-//   - fresh: it is answered. In the last quarter of CacheTTL, one request also begins a look-up, and nobody waits for it.
+//   - fresh: it is answered. In the last quarter of CacheTTL, one request also begins a look-up, and does not wait.
 //   - stale: it is answered, except for one request, which looks the key up and is answered with the stale entry if the
 //     look-up fails. The next attempt follows one LookupTimeout and one second later at the earliest.
 //   - dropped: it waits for a look-up, and is answered with the dropped entry if the look-up fails.
@@ -47,39 +47,40 @@
 //
 // # Changes of many entries
 //
-// A suspended account, missed changes and a new blocklist concern entries whose keys are unknown. Such changes are rare:
-// they visit all entries and all flights (cache.dropEach, cache.judgeAll). A link that leads to a blocked host is marked
-// when it is published or when the list changes, so that requests for other links do not consult the list.
+// A suspended account, missed changes and a new blocklist concern entries whose keys are unknown. Such changes are
+// rare: they visit all entries and all flights (cache.dropEach, cache.judgeAll). A link that leads to a blocked host
+// is marked when it is published or when the list changes, so that requests for other links do not consult the list.
 //
 // # Snapshot
 //
-// With Config.Snapshot, entries outlive the process (snapshot.go, package snapshot). A dump has the positions up to which
-// changes were dropped, then the entries that were never dropped. The list beside it has the keys of later changes.
+// With Config.Snapshot, entries outlive the process (snapshot.go, package snapshot). A dump has the positions up to
+// which changes were dropped, then the entries that were never dropped. The list beside it has the keys of later
+// changes.
 //
-// New restores the entries of the dump that the list does not name. A restored entry counts as dropped until Reached says
-// that every change since the dump's position has been dropped. If none of these changes concerns it, it is fresh from
-// then on, for half of CacheTTL to all of it. So a restored entry is never older than the last change before the kill that
-// the list had, whichever engines are away; and with both engines, it is never older than any change.
+// New restores the entries of the dump that the list does not name. A restored entry counts as dropped until Reached
+// says that every change since the dump's position has been dropped. If none of these changes concerns it, it is fresh
+// from then on, for half of CacheTTL to all of it. So a restored entry is never older than the last change before the
+// kill that the list had, whichever engines are away; and with both engines, it is never older than any change.
 //
 // # Answers
 //
 // An entry holds the whole answer (answer.go): the location, when the link expires and its location then, whether it
-// forwards queries, its extension (extension.go), or why it has no location. So expiry is exact to the second and needs no
-// look-up. Preview and AppLinks read cached links from the store, too: titles, dates and documents are not worth the
-// memory of every entry.
+// forwards queries, its extension (extension.go), or why it has no location. So expiry is exact to the second and
+// needs no look-up. Preview and AppLinks read cached links from the store, too: titles, dates and documents are not
+// worth the memory of every entry.
 //
 // # Invariants
 //
-//  1. While the store answers, a request that begins after Drop, Missed or BlocklistChanged has returned is answered from
-//     the store, or the list, as it was at that time or later. In particular it never shares a look-up that began before.
+//  1. While the store answers, a request that begins after Drop, Missed or BlocklistChanged has returned is answered
+//     from the store, or the list, as it was at that time or later. So it never shares a look-up that began before.
 //  2. While the store answers, a change that is not announced shows after CacheTTL, and a link that is created after a
 //     sixtieth of it. For restored entries CacheTTL begins when they become fresh.
-//  3. While the store fails, every link in the cache is served, however old. Negative entries are never served stale: the
-//     link may exist by then.
-//  4. One look-up per key is under way, and another one only after a Drop. The number of queries is bounded. A client that
-//     asks for keys that do not exist delays no look-up of another client, and its keys neither evict entries nor change
-//     ristretto's counts.
+//  3. While the store fails, every link in the cache is served, however old. Negative entries are never served stale:
+//     the link may exist by then.
+//  4. One look-up per key is under way, and another one only after a Drop. The number of queries is bounded. A client
+//     that asks for keys that do not exist delays no look-up of another client, and its keys neither evict entries nor
+//     change ristretto's counts.
 //  5. A cached link costs no allocation and waits for nothing, least of all for the snapshot's disk.
-//  6. Ristretto may remove any entry at any time. That costs a look-up, and an answer only while the store fails. Entries
-//     take about CacheBytes; the negative table, the quotas and ristretto's buffers take a few MB more.
+//  6. Ristretto may remove any entry at any time. That costs a look-up, and an answer only while the store fails.
+//     Entries take about CacheBytes; the negative table, the quotas and ristretto's buffers take a few MB more.
 package resolve

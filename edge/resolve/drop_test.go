@@ -160,7 +160,9 @@ func TestDropConcurrently(t *testing.T) {
 				e.wantActive(t, "abc", start, false)
 			})
 		}
-		testkit.Eventually(t, "20 requests, one look-up", func() bool { return entered.Load() == 20 && e.store.running.Load() == 1 })
+		testkit.Eventually(t, "20 requests, one look-up", func() bool {
+			return entered.Load() == 20 && e.store.running.Load() == 1
+		})
 		release()
 		requests.Wait()
 		e.wantLookups(t, 2)
@@ -182,7 +184,7 @@ func TestDropConcurrently(t *testing.T) {
 		before.Wait()
 		e.wantActive(t, "abc", start, false)
 	})
-	t.Run("a second drop counts, whatever the look-up that began before the first one does", func(t *testing.T) {
+	t.Run("a second drop counts, also if a look-up that began before the first one ends", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.store.answered.Store(true) // what a look-up returns is older than the changes that follow
@@ -227,7 +229,7 @@ func TestDropConcurrently(t *testing.T) {
 		before.want(t, "", schema.CodeNotFound)
 		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
 	})
-	t.Run("the next request sees a change, whatever concurrent requests do", func(t *testing.T) {
+	t.Run("the next request sees a change, also beside concurrent requests", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		done := make(chan struct{})
@@ -254,7 +256,7 @@ func TestDropConcurrently(t *testing.T) {
 		close(done)
 		others.Wait()
 	})
-	t.Run("the next request finds a new link, whatever concurrent requests do", func(t *testing.T) {
+	t.Run("the next request finds a new link, also beside concurrent requests", func(t *testing.T) {
 		e := newEnv(t, nil)
 		for i := range 60 {
 			hash := fmt.Sprintf("new-%d", i)

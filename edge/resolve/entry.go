@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// entryOverhead is what ristretto needs per entry: a slot of 64 bytes in its map of values and one of 18 bytes in its map of costs. Both
-// maps grow in steps, so up to half of the slots are empty.
+// entryOverhead is what ristretto needs per entry: a slot of 64 bytes in its map of values and one of 18 bytes in its
+// map of costs. Both maps grow in steps, so up to half of the slots are empty.
 const entryOverhead = 176
 
 // value is the fixed part of an entry. It holds no pointers, see newEntry.
@@ -64,8 +64,8 @@ func (e *entry[V]) cost() int64 {
 //	odd, below -1  dropped: the next request looks the key up
 //	even, below 0  stale: dropped or restored, and a look-up has failed since
 //
-// Every change of an entry that was dropped makes the word smaller. So a word that is equal to an earlier one means that there was no
-// drop in between, and a restored entry becomes fresh at most once.
+// Every change of an entry that was dropped makes the word smaller. So a word that is equal to an earlier one means
+// that there was no drop in between, and a restored entry becomes fresh at most once.
 type state struct{ word atomic.Int64 }
 
 const restored = -1

@@ -28,8 +28,9 @@ var (
 	SavedLink     = savedLink("abc", []byte("https://example.com/"))
 	SavedExtended = savedLink("abc", appendAnswer(nil, &schema.Destination{
 		URL: "https://example.com/", Active: true, ExpiredURL: "https://late.example/", Extension: &someExtension}))
-	SavedHost = SavedRecord{kindHost, appendHost(nil, newEntry(domainID(3), []byte("go.example.com"), appendSite(nil, &schema.Site{
-		RootURL: "https://example.com/", NotFoundURL: "https://example.com/404", ExpiredURL: "https://example.com/late"}, true)))}
+	SavedHost = SavedRecord{kindHost, appendHost(nil, newEntry(domainID(3), []byte("go.example.com"),
+		appendSite(nil, &schema.Site{RootURL: "https://example.com/", NotFoundURL: "https://example.com/404",
+			ExpiredURL: "https://example.com/late"}, true)))}
 )
 
 func savedLink(hash string, answer []byte) SavedRecord {
@@ -38,10 +39,12 @@ func savedLink(hash string, answer []byte) SavedRecord {
 
 // someExtension has every field.
 var someExtension = schema.Extension{
-	Rules: []schema.Rule{{Name: "a", URL: "https://example.com/a", If: schema.Conditions{Device: []string{"mobile"}, OS: []string{"iOS"},
-		Browser: []string{"Safari"}, Language: []string{"de"}, Country: []string{"AT"}, Query: map[string]string{"a": "b", "c": AnyValue},
+	Rules: []schema.Rule{{Name: "a", URL: "https://example.com/a", If: schema.Conditions{
+		Device: []string{"mobile"}, OS: []string{"iOS"}, Browser: []string{"Safari"}, Language: []string{"de"},
+		Country: []string{"AT"}, Query: map[string]string{"a": "b", "c": AnyValue},
 		From: 1, Until: 4_000_000_000}}},
-	Variants: []schema.Variant{{Name: "x", URL: "https://example.com/x", Weight: 50}, {Name: "y", URL: "https://example.com/y", Weight: 50}},
+	Variants: []schema.Variant{
+		{Name: "x", URL: "https://example.com/x", Weight: 50}, {Name: "y", URL: "https://example.com/y", Weight: 50}},
 	Shares:   strings.Repeat("ab", 50),
 	Password: 1 << 40, MaxClicks: 1 << 20,
 	Card: &schema.Card{Title: "title", Description: "description", Image: new("https://example.com/i")},
@@ -80,7 +83,8 @@ func HoldPosition(r *Resolver) (release func(Position)) {
 	}
 }
 
-// ChangeAfterLookup calls change when a look-up on the default domain has found a link, and requests do not find it in the cache yet.
+// ChangeAfterLookup calls change when a look-up on the default domain has found a link, and requests do not find it in
+// the cache yet.
 func ChangeAfterLookup(r *Resolver, hash string, found schema.Destination, change func()) {
 	c := r.links
 	look := c.begin

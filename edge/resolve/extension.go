@@ -10,8 +10,8 @@ import (
 	"linkstream/schema/enrich"
 )
 
-// Extension is a schema.Extension as an entry holds it: a message in protobuf's wire format whose URLs are locations. Entries of links
-// without one have nothing of it. An edge that finds a field in a snapshot that it does not know looks the link up again.
+// Extension is a schema.Extension as an entry holds it: a message in protobuf's wire format whose URLs are locations.
+// It is empty for other links. If a snapshot has a field of another release, the link is looked up again.
 type Extension []byte
 
 // The fields of an extension, in this order but for those that stand before all others.
@@ -96,7 +96,10 @@ func appendRule(dst []byte, r *schema.Rule) []byte {
 	for _, list := range []struct {
 		field  protowire.Number
 		values []string
-	}{{ifDevice, r.If.Device}, {ifOS, r.If.OS}, {ifBrowser, r.If.Browser}, {ifLanguage, r.If.Language}, {ifCountry, r.If.Country}} {
+	}{
+		{ifDevice, r.If.Device}, {ifOS, r.If.OS}, {ifBrowser, r.If.Browser}, {ifLanguage, r.If.Language},
+		{ifCountry, r.If.Country},
+	} {
 		for _, value := range list.values {
 			dst = appendField(dst, list.field, []byte(value))
 		}
@@ -125,7 +128,8 @@ type field struct {
 	value  int64 // of a varint
 }
 
-// next returns the first field of a message and the rest. A message that cannot be read has no field, and its number is 0.
+// next returns the first field of a message and the rest. A message that cannot be read has no field, and its number
+// is 0.
 func next(message []byte) (f field, rest []byte) {
 	number, kind, n := protowire.ConsumeTag(message)
 	if n < 0 {
@@ -297,7 +301,8 @@ func (x Extension) locations(each func(location []byte) bool) {
 	}
 }
 
-// valid reports whether appendExtension can have returned bytes that come from outside of the process, as far as methods rely on it.
+// valid reports whether appendExtension can have returned bytes that come from outside of the process, as far as
+// methods rely on it.
 func (x Extension) valid() bool {
 	variants, last := 0, byte(0)
 	for rest := []byte(x); len(rest) > 0; {
@@ -333,7 +338,8 @@ func (x Extension) valid() bool {
 func validRoute(route []byte, last protowire.Number) bool {
 	name, rest := next(route)
 	location, _ := next(rest)
-	return name.number == fieldName && location.number == fieldLocation && len(location.bytes) > 0 && validFields(route, last)
+	return name.number == fieldName && location.number == fieldLocation && len(location.bytes) > 0 &&
+		validFields(route, last)
 }
 
 // validFields reports whether a message has the fields 1 to last only.

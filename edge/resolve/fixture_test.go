@@ -144,8 +144,8 @@ func (e *env) metric(t testing.TB, name string) int {
 	return n
 }
 
-// heapBytes returns the size of the heap without garbage. One collection is not enough: pools keep what they hold through
-// one, and goroutines that have been told to stop still hold some.
+// heapBytes returns the size of the heap without garbage. One collection is not enough: pools keep what they hold
+// through one, and goroutines that are about to end still hold some.
 func heapBytes() (size int64) {
 	for last := int64(math.MaxInt64); ; last = size {
 		runtime.GC()
@@ -224,7 +224,7 @@ func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) (
 	return found, nil
 }
 
-// heldPrefix is that of hashes for which the store does not answer.
+// heldPrefix begins hashes for which the store does not answer.
 const heldPrefix = "held-"
 
 const endlessURL = "https://example.com/some/page"

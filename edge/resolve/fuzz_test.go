@@ -9,11 +9,12 @@ import (
 	"linkstream/schema"
 )
 
-// FuzzResolve checks that, whatever the Host header and the path are,
+// FuzzResolve checks for any Host header and path that
 //   - memory says what Resolve said a moment ago,
 //   - the link of one host is not found on another.
 func FuzzResolve(f *testing.F) {
-	for _, host := range []string{"sho.rt", "SHO.RT.:80", "go.example.com", "go.example.com.", "[::1]:80", "[fe80::1%25eth0]", "127.1",
+	for _, host := range []string{
+		"sho.rt", "SHO.RT.:80", "go.example.com", "go.example.com.", "[::1]:80", "[fe80::1%25eth0]", "127.1",
 		"go.example.com:x", "xn--bcher-kva.example", ":", "[", "..", "\xff", strings.Repeat("a.", 130)} {
 		f.Add(host, "own")
 	}
@@ -32,9 +33,10 @@ func FuzzResolve(f *testing.F) {
 		if code := schema.ErrorCode(err); code != "" && code != schema.CodeNotFound {
 			t.Errorf("%q on %q: error %v", hash, host, err)
 		}
-		again, lookup, errAgain := e.resolver.TryResolve([]byte(host), []byte(hash), netip.Addr{}, now, nil, make(ended))
+		again, lookup, errAgain := e.resolver.TryResolve([]byte(host), []byte(hash), netip.Addr{}, now, nil, make(doneChan))
 		if lookup != nil || string(again.Location) != string(first.Location) || (err == nil) != (errAgain == nil) {
-			t.Errorf("%q on %q: memory says %s, error %v; want %s, error %v", hash, host, again.Location, errAgain, first.Location, err)
+			t.Errorf("%q on %q: memory says %s, error %v; want %s, error %v",
+				hash, host, again.Location, errAgain, first.Location, err)
 		}
 	})
 }

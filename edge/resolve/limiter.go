@@ -46,7 +46,8 @@ func newLimiter(cfg *Config, set *metrics.Set, log *slog.Logger) *limiter {
 		pages:    newQuota(cfg.MaxUnknownRate, "pages about links", log),
 		log:      log,
 		failures: service.NewCounter(set, "linkstream_edge_lookup_failures_total", "Look-ups in the link store that failed."),
-		seconds:  service.NewHistogram(set, "linkstream_edge_lookup_seconds", "Seconds that look-ups in the link store take, the wait for their turn included."),
+		seconds: service.NewHistogram(set, "linkstream_edge_lookup_seconds",
+			"Seconds that look-ups in the link store take, the wait for their turn included."),
 	}
 }
 

@@ -19,8 +19,8 @@ func appendLocation(dst []byte, longURL string) []byte {
 	return appendEscaped(dst, after)
 }
 
-// cutHost splits a URL into the part before its host, the host, and the rest, which begins with the port. If the URL has no
-// host, all of it is before.
+// cutHost splits a URL into the part before its host, the host, and the rest, which begins with the port. If the URL
+// has no host, all of it is before.
 func cutHost(longURL string) (before, host, after string) {
 	start := strings.IndexAny(longURL, ":/?#")
 	if start < 0 || !strings.HasPrefix(longURL[start:], "://") {

@@ -1,7 +1,7 @@
 //go:build !race
 
-// Under the race detector a sync.Pool drops elements at random: it allocates again, and ristretto loses the requests that
-// it collects in one.
+// Under the race detector a sync.Pool drops elements at random: it allocates again, and ristretto loses the requests
+// that it collects in one.
 
 package resolve_test
 
@@ -22,8 +22,10 @@ func TestResolveAllocatesNothing(t *testing.T) {
 	e.link(t, 0, "abc", "https://example.com/")
 	e.link(t, e.domain(t, "go.example.com", true), "own", "https://example.com/")
 	now := time.Now()
-	e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: now.Add(-time.Hour), ExpiredURL: "https://late.example/"})
-	e.create(t, schema.Link{Hash: "expires", URL: "https://example.com/", ExpiresAt: now.Add(time.Hour), ForwardQuery: true})
+	e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: now.Add(-time.Hour),
+		ExpiredURL: "https://late.example/"})
+	e.create(t, schema.Link{Hash: "expires", URL: "https://example.com/", ExpiresAt: now.Add(time.Hour),
+		ForwardQuery: true})
 	for _, c := range []struct{ name, host, hash string }{
 		{"that has expired", "sho.rt", "expired"},
 		{"that expires and forwards queries", "sho.rt", "expires"},
@@ -39,7 +41,7 @@ func TestResolveAllocatesNothing(t *testing.T) {
 			}); allocs != 0 {
 				t.Errorf("%v allocations per look-up", allocs)
 			}
-			done := make(ended)
+			done := make(doneChan)
 			if allocs := testing.AllocsPerRun(1000, func() {
 				if _, lookup, err := e.resolver.TryResolve(host, hash, netip.Addr{}, now, nil, done); lookup != nil || err != nil {
 					t.Fatal(err)
@@ -53,8 +55,8 @@ func TestResolveAllocatesNothing(t *testing.T) {
 
 func TestPopularLinksStayCached(t *testing.T) {
 	start := time.Now()
-	const rounds, popular, once = 15, 100, 800 // the cache holds those of five rounds
-	for name, unknown := range map[string]int{"beside others": 0, "beside unknown ones": 20_000} {
+	const rounds, popular, once = 15, 100, 800 // the cache holds the links of five rounds
+	for name, unknown := range map[string]int{"among others": 0, "among unknown ones": 20_000} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheBytes, cfg.CacheTTL = 1<<20, time.Hour }) // no link expires
 			for round := range rounds {

@@ -12,15 +12,17 @@ import (
 	"linkstream/schema/fair"
 )
 
-// ErrTooMany means that a look-up is refused, because the client has asked for too many keys that do not exist, or pages about links.
+// ErrTooMany means that a look-up is refused, because the client has asked for too many keys that do not exist, or
+// pages about links.
 var ErrTooMany = errors.New("too many unknown hosts and links, or pages about links")
 
-// quota bounds how many keys that do not exist, or how many pages about links, a client may have looked up: rate per second on average
-// over burst. Look-ups of existing links do not count, so that their clients are never refused, however many links are not cached. A
-// client is a fair.Site.
+// quota bounds how many keys that do not exist, or how many pages about links, a client may have looked up: rate per
+// second on average over burst. Look-ups of existing links do not count, so that their clients are never refused,
+// however many links are not cached. A client is a fair.Site.
 //
-// The quota is a token bucket in the form of one time per client (the virtual scheduling algorithm of ITU-T I.371): until
-// when the client has used up its share. A client that is over its quota is refused until that time is less than burst away.
+// The quota is a token bucket in the form of one time per client (the virtual scheduling algorithm of ITU-T I.371):
+// until when the client has used up its share. A client that is over its quota is refused until that time is less than
+// burst away.
 type quota struct {
 	interval int64 // nanoseconds per key
 	seed     maphash.Seed
@@ -39,7 +41,8 @@ const (
 )
 
 func newQuota(rate int, what string, log *slog.Logger) *quota {
-	return &quota{what: what, interval: int64(time.Second) / int64(rate), seed: maphash.MakeSeed(), log: log, used: newTimes(quotaBytes)}
+	return &quota{what: what, interval: int64(time.Second) / int64(rate), seed: maphash.MakeSeed(), log: log,
+		used: newTimes(quotaBytes)}
 }
 
 // client returns the hashes of an address's client. It returns false for the zero Addr, which is not bounded.
@@ -64,7 +67,8 @@ func (q *quota) wait(addr netip.Addr, now time.Time) time.Duration {
 	return max(0, time.Duration(used-now.UnixNano())-burst+1)
 }
 
-// suspects reports whether a client has asked for a key that does not exist, for which its share has yet to be restored.
+// suspects reports whether a client has asked for a key that does not exist, for which its share has yet to be
+// restored.
 func (q *quota) suspects(addr netip.Addr, now time.Time) bool {
 	hash, check, ok := q.client(addr)
 	if !ok {

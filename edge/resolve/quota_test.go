@@ -38,7 +38,8 @@ func TestUnknownKeysAreBounded(t *testing.T) {
 	for name, key := range map[string]func(int) (string, string){"hashes": randomHash, "hosts": randomHost} {
 		t.Run("random "+name+" of one client", func(t *testing.T) {
 			e := newEnv(t, nil)
-			if codes := e.ask("192.0.2.1", flood, start, key); codes[schema.CodeNotFound] != burst || codes[tooMany] != flood-burst {
+			codes := e.ask("192.0.2.1", flood, start, key)
+			if codes[schema.CodeNotFound] != burst || codes[tooMany] != flood-burst {
 				t.Errorf("answered %v", codes)
 			}
 			e.wantLookups(t, burst)
@@ -90,7 +91,8 @@ func TestUnknownKeysAreBounded(t *testing.T) {
 	})
 	t.Run("an unknown hash that is asked for again does not count", func(t *testing.T) {
 		e := newEnv(t, nil)
-		if codes := e.ask("192.0.2.1", 5*burst, start, func(int) (string, string) { return "sho.rt", "gone" }); codes[tooMany] > 0 {
+		codes := e.ask("192.0.2.1", 5*burst, start, func(int) (string, string) { return "sho.rt", "gone" })
+		if codes[tooMany] > 0 {
 			t.Errorf("answered %v", codes)
 		}
 	})
@@ -137,7 +139,9 @@ func TestUnknownKeysAreBounded(t *testing.T) {
 		for range requests {
 			go func() { e.ask("192.0.2.1", 1, start, randomHash); done <- struct{}{} }()
 		}
-		testkit.Eventually(t, "all wait", func() bool { return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == requests })
+		testkit.Eventually(t, "all wait", func() bool {
+			return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == requests
+		})
 		release()
 		for range requests {
 			<-done

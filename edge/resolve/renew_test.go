@@ -53,7 +53,7 @@ func TestRenewal(t *testing.T) {
 		}
 		e.begin(t, netip.Addr{}, "abc", start.Add(e.cfg.CacheTTL)).want(t, there, "")
 	})
-	t.Run("and a Drop meanwhile counts", func(t *testing.T) {
+	t.Run("and a Drop during the look-up counts", func(t *testing.T) {
 		e := cached(t)
 		fault, release := held()
 		defer release()

@@ -67,8 +67,8 @@ type Target struct {
 	entry *entry[linkIDs]
 }
 
-// Extended returns where a link with Stop Extended leads beside its rules and variants, and its extension. They belong to the cache, as
-// Location does.
+// Extended returns the location of a link with Stop Extended without its rules and variants, and its extension. They
+// belong to the cache, as Location does.
 func (t *Target) Extended() (location []byte, x Extension) {
 	a := cutAnswer(t.entry.answer())
 	return a.before, a.extension
@@ -101,8 +101,8 @@ func (k *linkKey) append(domain domainID, hash []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(k[:0], uint64(domain)), hash...)
 }
 
-// New returns a resolver of the links in a store. The host of cfg.URL is the default domain. With cfg.Snapshot it has what an
-// earlier resolver had cached.
+// New returns a resolver of the links in a store. The host of cfg.URL is the default domain. With cfg.Snapshot it
+// restores the entries of an earlier resolver.
 func New(
 	cfg Config, links linkStore, domains domainStore, set *metrics.Set, log *slog.Logger,
 ) (*Resolver, error) {
@@ -122,7 +122,8 @@ func New(
 			"How often changes may have been missed, so that all cached links are looked up again; 1 after the first start."),
 	}
 	service.NewGauge(set, "linkstream_edge_changes_current",
-		"1 once all changes before the start are taken into account: cached links from before need no look-up then.", func() float64 {
+		"1 once all changes before the start are taken into account: restored links need no look-up then.",
+		func() float64 {
 			select {
 			case <-r.current:
 				return 1
@@ -169,16 +170,18 @@ type Lookup struct {
 	alias  bool             // it is of the alias that the hash stands for: see schema.AppendAlias
 }
 
-// TryResolve returns the link that a hash on a host stands for at the time now, from memory: the link with this hash or, if there is none,
-// with the alias that the hash stands for if its letter case does not matter. The host is that of a request, in lower case. CodeNotFound if
-// there is no such link; ErrTooMany if the link is not cached and the client has asked for too many that do not
-// exist. The zero Addr is a client that is not bounded.
+// TryResolve returns the link of a hash on a host at the time now, from memory: the link with this hash or, if there
+// is none, with the alias that has the hash in lower case, if its letter case does not matter. The host is a
+// request's, in lower case. CodeNotFound if there is no such link; ErrTooMany if the link is not cached and the client
+// has asked for too many that do not exist. The zero Addr is a client that is not bounded.
 //
-// If the host or the link has to be looked up, TryResolve begins the look-up and returns it, and w.Done is called once when it has
-// ended, perhaps before TryResolve returns. The caller then calls TryResolve again, with the look-up as waited and a w that is not in
-// use. CodeUnavailable if the look-up failed and nothing is cached. For a cached link TryResolve does not allocate. It neither waits nor
-// retains host and hash.
-func (r *Resolver) TryResolve(host, hash []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter) (Target, *Lookup, error) {
+// If the host or the link has to be looked up, TryResolve begins the look-up and returns it, and w.Done is called once
+// when it has ended, perhaps before TryResolve returns. The caller then calls TryResolve again, with the look-up as
+// waited and a w that is not in use. CodeUnavailable if the look-up failed and nothing is cached. For a cached link
+// TryResolve does not allocate. It neither waits nor retains host and hash.
+func (r *Resolver) TryResolve(
+	host, hash []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
+) (Target, *Lookup, error) {
 	var t Target
 	if waited == nil || !waited.alias {
 		var lookup *Lookup
@@ -205,7 +208,9 @@ func (r *Resolver) TryResolve(host, hash []byte, client netip.Addr, now time.Tim
 }
 
 // tryHash is TryResolve for one spelling of the hash.
-func (r *Resolver) tryHash(host, hash []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter) (Target, *Lookup, error) {
+func (r *Resolver) tryHash(
+	host, hash []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
+) (Target, *Lookup, error) {
 	if waited != nil && waited.link.flight != nil {
 		e, err := r.links.outcome(&waited.link)
 		return r.target(waited.domain, e, err, now)
@@ -342,8 +347,9 @@ func (r *Resolver) WaitPreview(client netip.Addr, now time.Time) time.Duration {
 	return r.limiter.pages.wait(client, now)
 }
 
-// Preview is Resolve for a page about the link. If the link redirects, Preview also reads it from the store. Such pages never delay
-// redirects: one query for them is under way at a time. ErrTooMany also if the client has asked for too many of them.
+// Preview is Resolve for a page about the link. If the link redirects, Preview also reads it from the store. Such
+// pages never delay redirects: one query for them is under way at a time. ErrTooMany also if the client has asked for
+// too many of them.
 func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) (Target, schema.Link, error) {
 	target, err := r.Resolve(host, hash, client, now)
 	if err == nil && target.Stop == Extended {
@@ -366,7 +372,8 @@ func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) 
 	return target, link, err
 }
 
-// readPage reads from the store what no entry has. One such query is under way at a time, and a client gets only so many of them.
+// readPage reads titles, dates and documents from the store. One such query is under way at a time, and the queries of
+// a client are bounded.
 func (r *Resolver) readPage(client netip.Addr, now time.Time, read func(context.Context) error) error {
 	if r.WaitPreview(client, now) > 0 {
 		return ErrTooMany
@@ -383,8 +390,8 @@ func (r *Resolver) readPage(client netip.Addr, now time.Time, read func(context.
 	})
 }
 
-// Drop makes requests that begin after it look up again what has changed. While the store does not answer, they get what
-// was cached before. The snapshot does not have it any more.
+// Drop makes requests that begin after it look up a changed key. While the store does not answer, they get the entry
+// that was cached before. The snapshot loses the entry.
 func (r *Resolver) Drop(change schema.Change) {
 	switch {
 	case change.AccountID != 0:
@@ -399,8 +406,7 @@ func (r *Resolver) Drop(change schema.Change) {
 	}
 }
 
-// Missed says that changes may have been missed: everything is looked up again. While the store does not answer, requests get
-// what was cached before. The snapshot has nothing any more.
+// Missed is Drop for all keys, because changes may have been missed. The snapshot loses all entries.
 func (r *Resolver) Missed() {
 	r.missed.Inc()
 	r.hosts.dropEach(func(*entry[domainID]) bool { return true })

@@ -33,13 +33,15 @@ func TestResolveHost(t *testing.T) {
 		e.want(t, "go.example.com.:80", "same", now, "https://custom.example/", "")
 	})
 	t.Run("any other host has no links", func(t *testing.T) {
-		for _, host := range []string{"pending.example.com", "other.example.com", "x.sho.rt", "1.2.3.4.example", "a_b.example"} {
+		for _, host := range []string{
+			"pending.example.com", "other.example.com", "x.sho.rt", "1.2.3.4.example", "a_b.example"} {
 			e.want(t, host, "same", now, "", schema.CodeNotFound)
 		}
 	})
 	t.Run("what cannot be a host is not looked up", func(t *testing.T) {
 		before := e.store.lookups.Load()
-		for _, host := range []string{"", ".", ":80", "go..example.com", "go.example.com..", "-go.example.com", "go example.com",
+		for _, host := range []string{
+			"", ".", ":80", "go..example.com", "go.example.com..", "-go.example.com", "go example.com",
 			"bücher.example", "\xff.example", strings.Repeat("a.", 150) + "example", strings.Repeat("a", 64) + ".example"} {
 			e.want(t, host, "same", now, "", schema.CodeNotFound)
 		}
@@ -173,7 +175,9 @@ func TestResolveConcurrently(t *testing.T) {
 		for range 50 {
 			requests.Go(func() { e.want(t, "sho.rt", "abc", now, "https://example.com/", "") })
 		}
-		testkit.Eventually(t, "50 misses", func() bool { return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == 50 })
+		testkit.Eventually(t, "50 misses", func() bool {
+			return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == 50
+		})
 		release()
 		requests.Wait()
 		e.wantLookups(t, 1)
@@ -207,7 +211,9 @@ func TestResolveConcurrently(t *testing.T) {
 		for range requests {
 			all.Go(func() { e.want(t, "sho.rt", schema.NewHash(), now, endlessURL, "") })
 		}
-		testkit.Eventually(t, "all misses", func() bool { return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == requests })
+		testkit.Eventually(t, "all misses", func() bool {
+			return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == requests
+		})
 		testkit.Eventually(t, "4 queries", func() bool { return e.store.queries.Load() == 4 })
 		release()
 		all.Wait()
@@ -257,7 +263,9 @@ func TestResolveConcurrently(t *testing.T) {
 		for i := range 300 {
 			all.Go(func() { e.resolveFor(suspect, "sho.rt", fmt.Sprint(heldPrefix, i), now) })
 		}
-		testkit.Eventually(t, "all misses", func() bool { return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == 301 })
+		testkit.Eventually(t, "all misses", func() bool {
+			return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == 301
+		})
 		if location, code := e.resolveFor(netip.MustParseAddr("192.0.2.2"), "sho.rt", "abc", now); code != "" {
 			t.Errorf("another client: %q, code %q", location, code)
 		}

@@ -23,8 +23,8 @@ const (
 // fieldAppLinks is 1 if the domain has schema.AppLinks, which are not worth the memory of an entry.
 const fieldAppLinks = protowire.Number(ExpiredURL) + 1
 
-// appendSite appends the bytes of a host's entry: a message in protobuf's wire format whose URLs are locations. A domain without a
-// site has none.
+// appendSite appends the bytes of a host's entry: a message in protobuf's wire format whose URLs are locations. A
+// domain without a site has none.
 func appendSite(dst []byte, site *schema.Site, appLinks bool) []byte {
 	for i, url := range []string{site.RootURL, site.NotFoundURL, site.ExpiredURL} {
 		if url != "" {
@@ -47,8 +47,8 @@ func siteField(site []byte, number protowire.Number) (f field) {
 	return field{}
 }
 
-// SiteLocation returns where visitors of a target's host are sent whom no link leads anywhere, nil if the domain does not say so or if
-// the location leads to a blocked host. The target may be that of a failed Resolve.
+// SiteLocation returns the location of a target's host for visitors without a link, nil if the domain has none or if it
+// leads to a blocked host. The target may be the result of a failed Resolve.
 func (r *Resolver) SiteLocation(t *Target, url SiteURL) []byte {
 	if t.host == nil {
 		return nil
@@ -80,8 +80,8 @@ func (r *Resolver) HostName(host []byte) []byte {
 	return name
 }
 
-// AppLinks returns the document at a path of a host, "" if there is none. It reads that of a custom domain from the store, and is
-// bounded as Preview is.
+// AppLinks returns the document at a path of a host, "" if there is none. It reads documents of custom domains from the
+// store, and is bounded as Preview is.
 func (r *Resolver) AppLinks(host []byte, path string, client netip.Addr, now time.Time) (document string, err error) {
 	t, err := r.Resolve(host, nil, client, now) // which finds the host alone
 	switch {

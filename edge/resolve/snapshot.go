@@ -26,8 +26,8 @@ type Position struct {
 	Outbox int64                 // see schema.Outbox
 }
 
-// dump adds the position and the entries to a dump. The position comes first: changes before it have dropped all entries
-// that they concern.
+// dump adds the position and the entries to a dump. The position comes first: changes before it have dropped all
+// entries that they concern.
 func (r *Resolver) dump(w *snapshot.Writer) error {
 	if err := w.Add(kindPosition, appendPosition(nil, r.Position())); err != nil {
 		return err
@@ -39,7 +39,9 @@ func (r *Resolver) dump(w *snapshot.Writer) error {
 }
 
 // dumpEntries adds the entries of a cache that were never dropped.
-func dumpEntries[V value](w *snapshot.Writer, kind byte, c *cache[V], appendEntry func([]byte, *entry[V]) []byte) error {
+func dumpEntries[V value](
+	w *snapshot.Writer, kind byte, c *cache[V], appendEntry func([]byte, *entry[V]) []byte,
+) error {
 	var body []byte
 	for _, chunk := range c.store.collect() {
 		for _, e := range chunk {
@@ -126,7 +128,7 @@ type restoring struct {
 	hosts    map[string]bool // that were dropped since the dump
 	links    map[string]bool // that were dropped since the dump, by linkKey
 	accounts map[int64]bool  // whose links were dropped since the dump
-	unknown  bool            // something was dropped that this release does not know
+	unknown  bool            // the list has a key of another release
 	entries  int
 }
 

@@ -63,7 +63,7 @@ func TestStops(t *testing.T) {
 		e.link(t, id, "abc", "https://example.com/")
 		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
 		testkit.Must(t, e.store.ReleaseDomain(t.Context(), id, start))
-		e.resolver.Drop(schema.Change{DomainID: id, Hash: "abc"}) // and not yet that of the host
+		e.resolver.Drop(schema.Change{DomainID: id, Hash: "abc"}) // the change of the host follows
 		e.want(t, "go.example.org", "abc", start, "", schema.CodeNotFound)
 	})
 }
@@ -96,7 +96,7 @@ func TestSuspension(t *testing.T) {
 		e.wantStop(t, "other", start, resolve.NotStopped)
 		e.wantLookups(t, int64(1+4*len(hashes)))
 	})
-	t.Run("is seen by the first request after it, whatever a look-up that began before finds", func(t *testing.T) {
+	t.Run("is seen by the first request after it, also beside a look-up that began before", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.store.answered.Store(true) // what the look-up returns is older than the change
@@ -133,7 +133,8 @@ func TestBlocklist(t *testing.T) {
 	list(t, "other.example")
 	links := map[string]string{
 		"name": "https://bad.example/x?y#z", "sub": "http://a.b.BAD.example:8080", "plain": "https://bücher.example/ü",
-		"escaped": "http://b%C3%BCcher.example", "mapped": "http://[::ffff:198.51.100.7]/", "nat64": "http://[64:ff9b::c633:6407]",
+		"escaped": "http://b%C3%BCcher.example", "mapped": "http://[::ffff:198.51.100.7]/",
+		"nat64":      "http://[64:ff9b::c633:6407]",
 		"compatible": "http://[::198.51.100.7]:80/", "address": "http://198.51.100.7",
 	}
 	const hosts = "bad.example\n0.0.0.0 bücher.example\n198.51.100.7"
@@ -147,7 +148,8 @@ func TestBlocklist(t *testing.T) {
 		e.link(t, 0, hash, url)
 	}
 	e.link(t, 0, "fine", "https://example.com/?bad.example")
-	e.create(t, schema.Link{Hash: "later", URL: "https://example.com/", ExpiresAt: start.Add(time.Hour), ExpiredURL: "https://bad.example/"})
+	e.create(t, schema.Link{Hash: "later", URL: "https://example.com/", ExpiresAt: start.Add(time.Hour),
+		ExpiredURL: "https://bad.example/"})
 	e.link(t, 0, "off", "https://bad.example/")
 	e.setActive(t, "off", false)
 	wantAll := func(t *testing.T, want resolve.Stop, wantStop func(testing.TB, string, time.Time, resolve.Stop)) {

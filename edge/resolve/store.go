@@ -11,20 +11,22 @@ import (
 
 // store holds entries by the hashes of their keys. Ristretto decides which of them are worth keeping.
 //
-// Of two keys with the same hash, the store has the one that was set last. Nobody can construct such keys: hashes depend
-// on a seed that never leaves the process.
+// Of two keys with the same hash, the store has the one that was set last. Nobody can construct such keys: hashes
+// depend on a seed that never leaves the process.
 type store[V value] struct {
 	entries *ristretto.Cache[uint64, *entry[V]]
 	seed    maphash.Seed
 }
 
-// newStore returns a store of maxBytes. A 32nd of them holds ristretto's frequency counters, 3 to 4 bytes each, which is two or three
-// per entry.
+// newStore returns a store of maxBytes. A 32nd of them holds ristretto's frequency counters, 3 to 4 bytes each, which
+// is two or three per entry.
 func newStore[V value](maxBytes int64) (store[V], error) {
 	entries, err := ristretto.NewCache(&ristretto.Config[uint64, *entry[V]]{
-		NumCounters:        maxBytes / 32 / 4,
-		MaxCost:            maxBytes / 32 * 31,
-		BufferItems:        256,  // requests of a P until its buffer is full, which wakes up a goroutine; fuller ones arrive too late to keep popular links
+		NumCounters: maxBytes / 32 / 4,
+		MaxCost:     maxBytes / 32 * 31,
+		// Requests of a P until its buffer is full, which wakes up a goroutine. Larger buffers arrive too late to keep
+		// popular links.
+		BufferItems:        256,
 		IgnoreInternalCost: true, // entryOverhead includes it
 		KeyToHash:          func(hash uint64) (uint64, uint64) { return hash, 0 },
 		// Entries have no TTL of ristretto's, so that its search for expired ones can be rare.
@@ -64,7 +66,7 @@ func (s *store[V]) wait() { s.entries.Wait() }
 // remove removes the entry of a key.
 func (s *store[V]) remove(hash uint64) { s.entries.Del(hash) }
 
-// each calls visit for all entries, among them some that are set or removed meanwhile. Visit must not wait.
+// each calls visit for all entries. It may miss entries that are set or removed while it runs. Visit must not wait.
 func (s *store[V]) each(visit func(*entry[V])) {
 	s.entries.IterValues(func(e *entry[V]) bool {
 		visit(e)
@@ -75,7 +77,7 @@ func (s *store[V]) each(visit func(*entry[V])) {
 // entriesPerChunk bounds how long collect holds a lock of ristretto's to make room for entries.
 const entriesPerChunk = 4 << 10
 
-// collect returns all entries, among them some that are set or removed meanwhile.
+// collect returns all entries, as each does.
 func (s *store[V]) collect() (chunks [][]*entry[V]) {
 	var chunk []*entry[V]
 	s.each(func(e *entry[V]) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// times holds a time for each of many keys, in memory of a fixed size. A full set loses the key with the earliest time. Reads take no
-// lock; callers of put and clear hold one.
+// times holds a time for each of many keys, in memory of a fixed size. A full set loses the key with the earliest
+// time. Reads take no lock; callers of put and clear hold one.
 type times struct{ sets []timeSet }
 
 const ways = 4

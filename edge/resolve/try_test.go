@@ -16,10 +16,10 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// ended is a resolve.Waiter.
-type ended chan struct{}
+// doneChan is a resolve.Waiter that is closed at the end.
+type doneChan chan struct{}
 
-func (e ended) Done() { close(e) } // panics if it is called twice
+func (c doneChan) Done() { close(c) } // panics if it is called twice
 
 // tried is a request by TryResolve.
 type tried struct {
@@ -28,7 +28,7 @@ type tried struct {
 	host, hash string
 	now        time.Time
 	lookup     *resolve.Lookup // nil: the request is answered
-	done       ended           // of lookup
+	done       doneChan        // of lookup
 	target     resolve.Target
 	err        error
 }
@@ -40,8 +40,9 @@ func (e *env) try(client netip.Addr, host, hash string, now time.Time) *tried {
 }
 
 func (r *tried) goOn() {
-	r.done = make(ended)
-	r.target, r.lookup, r.err = r.env.resolver.TryResolve([]byte(r.host), []byte(r.hash), r.client, r.now, r.lookup, r.done)
+	r.done = make(doneChan)
+	r.target, r.lookup, r.err = r.env.resolver.TryResolve(
+		[]byte(r.host), []byte(r.hash), r.client, r.now, r.lookup, r.done)
 }
 
 // wait waits until the request is answered.
@@ -61,7 +62,8 @@ func (r *tried) wait(t testing.TB) {
 func (r *tried) want(t testing.TB, location string, code schema.Code) {
 	t.Helper()
 	r.wait(t)
-	if string(r.target.Location) != location || r.err != nil && schema.ErrorCode(r.err) != code || (r.err == nil) != (code == "") {
+	if string(r.target.Location) != location || r.err != nil && schema.ErrorCode(r.err) != code ||
+		(r.err == nil) != (code == "") {
 		t.Errorf("%q on %q: %q, error %v; want %q, code %q", r.hash, r.host, r.target.Location, r.err, location, code)
 	}
 }
