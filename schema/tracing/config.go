@@ -15,8 +15,8 @@ import (
 	"linkstream/schema"
 )
 
-// Config says where spans are sent. OpenTelemetry's standard variables replace settings that are empty: OTEL_EXPORTER_OTLP_ENDPOINT
-// and OTEL_EXPORTER_OTLP_HEADERS, and their forms for traces.
+// Config says where spans are sent. OpenTelemetry's standard variables replace settings that are empty:
+// OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS, and their forms for traces.
 type Config struct {
 	Endpoint string        // URL that takes OTLP by HTTP; "": nothing is traced
 	Headers  string        // of each request: name=value, separated by commas
@@ -34,7 +34,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"`URL` of a collector that takes OTLP by HTTP, such as http://127.0.0.1:4318/v1/traces; without it nothing is traced")
 	schema.SecretVar(fs, &c.Headers, "trace.headers",
 		"`headers` that the collector asks for: name=value, separated by commas, values as in a URL")
-	fs.Float64Var(&c.Sample, "trace.sample", c.Sample, "`share` of the traces that are recorded, from 0 to 1, unless a trusted proxy decides")
+	fs.Float64Var(&c.Sample, "trace.sample", c.Sample,
+		"`share` of the traces that are recorded, from 0 to 1, unless a trusted proxy decides")
 }
 
 // Validate returns every invalid setting.

@@ -34,7 +34,8 @@ func TestConfig(t *testing.T) {
 			fs := flag.NewFlagSet("", flag.ContinueOnError)
 			fs.SetOutput(io.Discard)
 			_, err := service.Parse(fs, strings.Fields(flags), &cfg)
-			if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "secret")) {
+			if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), want) ||
+				strings.Contains(err.Error(), "secret")) {
 				t.Errorf("%v, want %q and no secret", err, want)
 			}
 		})

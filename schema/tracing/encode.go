@@ -16,7 +16,8 @@ import (
 
 // encode returns the request for spans of one Tracer, of which there is at least one.
 func encode(spans []trace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
-	scope := &otlp.ScopeSpans{Scope: &common.InstrumentationScope{Name: spans[0].InstrumentationScope().Name, Version: spans[0].InstrumentationScope().Version}}
+	scope := &otlp.ScopeSpans{Scope: &common.InstrumentationScope{Name: spans[0].InstrumentationScope().Name,
+		Version: spans[0].InstrumentationScope().Version}}
 	for _, s := range spans {
 		scope.Spans = append(scope.Spans, encodeSpan(s))
 	}
@@ -28,17 +29,20 @@ func encode(spans []trace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
 
 func encodeSpan(s trace.ReadOnlySpan) *otlp.Span {
 	trace, id := s.SpanContext().TraceID(), s.SpanContext().SpanID()
-	encoded := &otlp.Span{TraceId: trace[:], SpanId: id[:], TraceState: s.SpanContext().TraceState().String(), Name: text(s.Name()),
-		Kind: encodeKind(s.SpanKind()), StartTimeUnixNano: nanoseconds(s.StartTime()), EndTimeUnixNano: nanoseconds(s.EndTime()),
-		Attributes: encodeAttributes(s.Attributes()), DroppedAttributesCount: uint32(s.DroppedAttributes()),
+	encoded := &otlp.Span{TraceId: trace[:], SpanId: id[:], TraceState: s.SpanContext().TraceState().String(),
+		Name: text(s.Name()),
+		Kind: encodeKind(s.SpanKind()), StartTimeUnixNano: nanoseconds(s.StartTime()),
+		EndTimeUnixNano: nanoseconds(s.EndTime()),
+		Attributes:      encodeAttributes(s.Attributes()), DroppedAttributesCount: uint32(s.DroppedAttributes()),
 		Flags: flags(s.SpanContext(), s.Parent().IsRemote())}
 	if parent := s.Parent().SpanID(); parent.IsValid() {
 		encoded.ParentSpanId = parent[:]
 	}
 	for _, link := range s.Links() {
 		trace, id := link.SpanContext.TraceID(), link.SpanContext.SpanID()
-		encoded.Links = append(encoded.Links, &otlp.Span_Link{TraceId: trace[:], SpanId: id[:], TraceState: link.SpanContext.TraceState().String(),
-			Flags: flags(link.SpanContext, link.SpanContext.IsRemote())})
+		encoded.Links = append(encoded.Links, &otlp.Span_Link{TraceId: trace[:], SpanId: id[:],
+			TraceState: link.SpanContext.TraceState().String(),
+			Flags:      flags(link.SpanContext, link.SpanContext.IsRemote())})
 	}
 	if status := s.Status(); status.Code == codes.Error {
 		encoded.Status = &otlp.Status{Code: otlp.Status_STATUS_CODE_ERROR, Message: text(status.Description)}
@@ -55,7 +59,8 @@ func flags(of api.SpanContext, remote bool) uint32 {
 	return encoded
 }
 
-// text returns valid UTF-8: a collector refuses a whole batch for one invalid text, such as the method of a hostile request.
+// text returns valid UTF-8: a collector refuses a whole batch for one invalid text, such as the method of a hostile
+// request.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func nanoseconds(t time.Time) uint64 { return uint64(max(t.UnixNano(), 0)) }
@@ -74,8 +79,8 @@ func encodeKind(kind api.SpanKind) otlp.Span_SpanKind {
 	return otlp.Span_SPAN_KIND_INTERNAL
 }
 
-// encodeAttributes encodes integers as integers and all other values as text. Spans have only these two kinds; the attributes of a
-// resource may come from the environment.
+// encodeAttributes encodes integers as integers and all other values as text. Spans have only these two kinds; the
+// attributes of a resource may come from the environment.
 func encodeAttributes(attributes []attribute.KeyValue) (encoded []*common.KeyValue) {
 	for _, a := range attributes {
 		value := &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: text(a.Value.String())}}

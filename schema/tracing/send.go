@@ -25,7 +25,10 @@ const (
 func newClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxConnsPerHost, transport.IdleConnTimeout = 1, idleTimeout
-	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }
 
 // sender posts spans to a collector.
@@ -82,7 +85,8 @@ func (s *sender) post(ctx context.Context, body []byte) error {
 			return nil // the spans have arrived
 		}
 		return refused(answer)
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout: // as OTLP says
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout: // as OTLP says
 		return fmt.Errorf("the collector answers %s", res.Status)
 	}
 	return backoff.Permanent(fmt.Errorf("the collector answers %s", res.Status))

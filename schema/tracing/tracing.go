@@ -1,9 +1,9 @@
-// Package tracing records the spans of a program with the SDK of OpenTelemetry, and sends them to a collector by OTLP, as protobuf over
-// HTTP.
+// Package tracing records the spans of a program with the SDK of OpenTelemetry, and sends them to a collector by OTLP,
+// as protobuf over HTTP.
 //
-// Recording never waits for the collector: ended spans go to a bounded queue, from which one goroutine sends batches. Spans that do not
-// fit into the queue, or that the collector does not accept in time, are dropped and counted. OpenTelemetry's own exporter is not used
-// because it links gRPC even for HTTP.
+// Recording never waits for the collector: ended spans go to the bounded queue of the SDK's batch processor. Spans that
+// do not fit into the queue, or that the collector does not accept in time, are dropped and counted. OpenTelemetry's
+// own exporter is not used because it links gRPC even for HTTP.
 package tracing
 
 import (
@@ -32,15 +32,14 @@ const maxText = 2048
 type Tracer struct {
 	provider *trace.TracerProvider
 	tracer   api.Tracer
-	queue    *queue
-	stop     func()
+	exporter *exporter
 	timeout  time.Duration
 }
 
 var _ span.Tracer = (*Tracer)(nil)
 
-// Start returns a Tracer that sends the spans of a program until Close, or nil if cfg has no endpoint. Close and Context may be called on
-// nil. register gets its metrics.
+// Start returns a Tracer that sends the spans of a program until Close, or nil if cfg has no endpoint. Close and
+// Context may be called on nil. register gets its metrics.
 func Start(cfg Config, program string, register func(*metrics.Set), log *slog.Logger) (*Tracer, error) {
 	endpoint, err := cfg.endpoint()
 	if endpoint == "" || err != nil {
@@ -56,24 +55,25 @@ func Start(cfg Config, program string, register func(*metrics.Set), log *slog.Lo
 	}
 	t, set := &Tracer{timeout: cfg.Timeout}, metrics.NewSet()
 	register(set)
-	t.queue = newQueue(cfg, &sender{url: endpoint, headers: headers, client: newClient()}, set, log)
+	t.exporter = newExporter(&sender{url: endpoint, headers: headers, client: newClient()}, set, log)
 	limits := trace.NewSpanLimits()
 	limits.AttributeValueLengthLimit = maxText
-	t.provider = trace.NewTracerProvider(trace.WithResource(about), trace.WithSpanProcessor(t.queue), trace.WithRawSpanLimits(limits),
-		trace.WithSampler(trace.ParentBased(trace.TraceIDRatioBased(cfg.Sample))))
+	t.provider = trace.NewTracerProvider(trace.WithResource(about), trace.WithSpanProcessor(t.exporter.processor(cfg)),
+		trace.WithRawSpanLimits(limits), trace.WithSampler(trace.ParentBased(trace.TraceIDRatioBased(cfg.Sample))))
 	t.tracer = t.provider.Tracer("linkstream", api.WithInstrumentationVersion(service.Version()))
-	t.stop = service.RunInBackground(context.Background(), t.queue.run)
 	log.Info("sending traces", "endpoint", endpoint)
 	return t, nil
 }
 
-// describe returns the attributes that all spans of the program share. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override them.
+// describe returns the attributes that all spans of the program share. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
+// override them.
 func describe(program string) (*resource.Resource, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("read the name of the machine: %w", err)
 	}
-	own := resource.NewSchemaless(attribute.String("service.name", "linkstream-"+program), attribute.String("service.version", service.Version()),
+	own := resource.NewSchemaless(attribute.String("service.name", "linkstream-"+program),
+		attribute.String("service.version", service.Version()),
 		attribute.String("host.name", host), attribute.Int("process.pid", os.Getpid()))
 	env, err := resource.New(context.Background(), resource.WithFromEnv())
 	if err != nil {
@@ -95,20 +95,22 @@ func (t *Tracer) Close() {
 	if t == nil {
 		return
 	}
-	t.queue.close(t.timeout)
-	t.stop()
-	// The queue is empty: this ends the provider.
-	_ = t.provider.Shutdown(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), t.timeout)
+	defer cancel()
+	_ = t.provider.Shutdown(ctx) // its only error is the end of ctx
+	t.exporter.cancel()
+	<-t.exporter.ended
 }
 
-// Continue returns a context whose next span belongs to the trace of the client's headers traceparent and tracestate, as W3C's Trace
-// Context defines them. An untrusted client could force recording, or mix its spans with those of others, so its request
-// begins a trace of its own, with a link to the client's. Invalid headers have no effect.
+// Continue returns a context whose next span belongs to the trace of the client's headers traceparent and tracestate,
+// as W3C's Trace Context defines them. An untrusted client could force recording, or mix its spans with those of
+// others, so its request begins a trace of its own, with a link to the client's. Invalid headers have no effect.
 func (t *Tracer) Continue(ctx context.Context, traceparent, tracestate string, trusted bool) context.Context {
 	if traceparent == "" {
 		return ctx
 	}
-	client := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent, "tracestate": tracestate})
+	client := propagation.TraceContext{}.Extract(context.Background(),
+		propagation.MapCarrier{"traceparent": traceparent, "tracestate": tracestate})
 	remote := api.SpanContextFromContext(client)
 	switch {
 	case !remote.IsValid():

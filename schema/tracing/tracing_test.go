@@ -116,7 +116,10 @@ func TestTracer(t *testing.T) {
 		testkit.Equal(t, "team", header.Get("X-Team"), "links")
 	})
 	t.Run("counts what was sent", func(t *testing.T) {
-		testkit.Eventually(t, "two spans are counted", func() bool { return strings.Contains(p.metrics(), "linkstream_trace_spans_sent_total 2\n") })
+		testkit.Eventually(t, "two spans are counted", func() bool {
+			return strings.Contains(p.metrics(),
+				"linkstream_trace_spans_sent_total 2\n")
+		})
 	})
 	if p.log.Contains("secret") {
 		t.Errorf("the log has a secret:\n%s", p.log)
@@ -212,7 +215,8 @@ func TestFailures(t *testing.T) {
 		p.record(p.ctx, "refused")
 		p.Close()
 		testkit.Equal(t, "requests", len(collector.Requests()), 1)
-		if !strings.Contains(p.metrics(), `linkstream_trace_spans_dropped_total{reason="failed"} 1`) || !p.log.Contains("401 Unauthorized") {
+		if !strings.Contains(p.metrics(), `linkstream_trace_spans_dropped_total{reason="failed"} 1`) ||
+			!p.log.Contains("401 Unauthorized") {
 			t.Errorf("%s\n%s", p.metrics(), p.log)
 		}
 	})
