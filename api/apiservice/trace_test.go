@@ -5,6 +5,10 @@ import (
 	"net/http"
 	"testing"
 
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
 	"linkstream/api/apiservice"
 	"linkstream/schema/testkit"
 	"linkstream/schema/tracing/tracingtest"
@@ -13,15 +17,14 @@ import (
 func TestTraces(t *testing.T) {
 	const client = "4bf92f3577b34da6a3ce929d0e0e4736"
 	links, clicks := openStores(t)
-	collector := tracingtest.Start(t)
+	recorder := tracingtest.New(t)
 	log := slog.New(slog.DiscardHandler)
-	tracer := collector.Tracer(t, "api")
 	token := addToken(t, links)
 
 	// serve serves behind proxies that are trusted, and returns how to ask and to stop.
 	serve := func(proxies string) (ask func(method, path, id string), stop func()) {
 		cfg := config()
-		cfg.Tracer = tracer
+		cfg.Tracer = recorder.Tracer
 		testkit.Must(t, cfg.TrustedProxies.Set(proxies))
 		s, err := apiservice.New(cfg, links, clicks, nil, log)
 		testkit.Must(t, err)
@@ -54,30 +57,33 @@ func TestTraces(t *testing.T) {
 	ask(http.MethodGet, "/api/v1/report", "fails")
 	stop()
 	stopBehind()
-	tracer.Close()
 
-	of := func(t *testing.T, id string) tracingtest.Span {
-		return collector.Await(t, id, func(s tracingtest.Span) bool { return s.Attributes["linkstream.request_id"] == id })
+	of := func(t *testing.T, id string) tracetest.SpanStub {
+		return recorder.Await(t, id, func(s tracetest.SpanStub) bool {
+			return tracingtest.Attribute(s, "linkstream.request_id") == id
+		})
 	}
+	const status = "http.response.status_code"
 	for _, r := range requests {
 		t.Run(r.method+" "+r.path, func(t *testing.T) {
 			s := of(t, r.id)
 			testkit.Equal(t, "name", s.Name, r.name)
-			testkit.Equal(t, "kind", s.Kind, "server")
-			testkit.Equal(t, "status", s.Attributes["http.response.status_code"], r.status)
-			testkit.Equal(t, "failure", s.Failure, "")
-			if s.Trace == client || len(s.Links) != 1 || s.Links[0] != client {
-				t.Errorf("a client that is not trusted decides: trace %s, links %s", s.Trace, s.Links)
+			testkit.Equal(t, "kind", s.SpanKind, trace.SpanKindServer)
+			testkit.Equal(t, "status", tracingtest.Attribute(s, status), r.status)
+			testkit.Equal(t, "failed", s.Status.Code, codes.Unset)
+			id := s.SpanContext.TraceID().String()
+			if id == client || len(s.Links) != 1 || s.Links[0].SpanContext.TraceID().String() != client {
+				t.Errorf("a client that is not trusted decides: trace %s, links %v", id, s.Links)
 			}
 		})
 	}
 	t.Run("the trace of a proxy goes on", func(t *testing.T) {
 		s := of(t, "behind")
-		testkit.Equal(t, "trace", s.Trace, client)
-		testkit.Equal(t, "parent", s.Parent, "00f067aa0ba902b7")
+		testkit.Equal(t, "trace", s.SpanContext.TraceID().String(), client)
+		testkit.Equal(t, "parent", s.Parent.SpanID().String(), "00f067aa0ba902b7")
 	})
 	t.Run("an error of the service is one of the span", func(t *testing.T) {
-		if s := of(t, "fails"); s.Attributes["http.response.status_code"] < "500" || s.Failure == "" {
+		if s := of(t, "fails"); tracingtest.Attribute(s, status) < "500" || s.Status.Code != codes.Error {
 			t.Errorf("%+v", s)
 		}
 	})

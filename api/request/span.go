@@ -1,13 +1,14 @@
-// Package request gives each request to the API and the dashboard an id, counts and times it, and traces it as a span that has the calls
-// to the stores below it. Without a tracer no span costs anything.
+// Package request gives each request to the API and the dashboard an id, counts and times it, and traces it as a span
+// that has the calls to the stores below it. Without a tracer no span costs anything.
 package request
 
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"linkstream/schema/span"
 	"linkstream/schema/tracing"
@@ -16,23 +17,23 @@ import (
 // requestSpan is the span of a request.
 type requestSpan struct {
 	ctx   context.Context
-	span  span.Span
+	span  trace.Span
 	route string
 }
 
 type spanKey struct{}
 
-// BeginSpan begins the span of a request that has an id. trusted says whether the peer may decide if the request is recorded. With a nil
-// tracer it does nothing.
+// BeginSpan begins the span of a request that has an id. trusted says whether the peer may decide if the request is
+// recorded. With a nil tracer it does nothing.
 func BeginSpan(http *fasthttp.RequestCtx, tracer *tracing.Tracer, trusted bool) {
 	if tracer == nil {
 		return
 	}
 	header := &http.Request.Header
-	ctx := tracer.Continue(context.Background(), string(header.Peek("Traceparent")), string(header.Peek("Tracestate")), trusted)
 	r := &requestSpan{route: OtherRoute}
-	r.ctx, r.span = span.Root(tracer.Context(ctx), "request", span.Server, time.Now())
-	r.span.SetString("linkstream.request_id", ID(http))
+	traceparent, tracestate := string(header.Peek("Traceparent")), string(header.Peek("Tracestate"))
+	r.ctx, r.span = tracer.Request(context.Background(), traceparent, tracestate, trusted)
+	r.span.SetAttributes(attribute.String("linkstream.request_id", ID(http)))
 	http.SetUserValue(spanKey{}, r)
 }
 
@@ -52,7 +53,8 @@ func SetRoute(http *fasthttp.RequestCtx, route string) {
 }
 
 // methods bounds the names of spans, as routes do.
-var methods = map[string]bool{fasthttp.MethodGet: true, fasthttp.MethodHead: true, fasthttp.MethodPost: true, fasthttp.MethodPut: true,
+var methods = map[string]bool{fasthttp.MethodGet: true, fasthttp.MethodHead: true, fasthttp.MethodPost: true,
+	fasthttp.MethodPut:   true,
 	fasthttp.MethodPatch: true, fasthttp.MethodDelete: true, fasthttp.MethodOptions: true}
 
 var errAnswer = errors.New("the answer is an error of the service")
@@ -68,12 +70,11 @@ func EndSpan(http *fasthttp.RequestCtx) {
 		method = "_OTHER" // as OpenTelemetry's conventions say
 	}
 	r.span.SetName(method + " " + r.route)
-	r.span.SetString("http.request.method", method)
-	r.span.SetString("http.route", r.route)
 	status := http.Response.StatusCode()
-	r.span.SetInt("http.response.status_code", int64(status))
+	r.span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", r.route),
+		attribute.Int("http.response.status_code", status))
 	if status >= fasthttp.StatusInternalServerError {
-		r.span.Fail(errAnswer)
+		span.Fail(r.span, errAnswer)
 	}
 	r.span.End()
 }

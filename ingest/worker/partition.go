@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+	"go.opentelemetry.io/otel/attribute"
+	otel "go.opentelemetry.io/otel/trace"
 
 	"linkstream/ingest/count"
 	"linkstream/schema"
@@ -132,10 +134,10 @@ func (p *Partition) insert(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	ctx, s := span.Start(ctx, "insert", span.Internal)
-	s.SetInt("linkstream.clicks", int64(clicks))
+	ctx, s := span.Start(ctx, "insert", otel.SpanKindInternal)
+	s.SetAttributes(attribute.Int64("linkstream.clicks", int64(clicks)))
 	err := p.store.InsertClicks(ctx, b)
-	s.Fail(err)
+	span.Fail(s, err)
 	s.End()
 	p.insertTook = time.Since(began)
 	p.status.Inserts.Observe(p.insertTook)

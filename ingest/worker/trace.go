@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	otel "go.opentelemetry.io/otel/trace"
+
 	"linkstream/schema/span"
 )
 
@@ -12,9 +15,9 @@ import (
 type trace struct {
 	first time.Time       // record of a fetch
 	whole context.Context // below root; nil until there is a record
-	root  span.Span
+	root  otel.Span
 	fetch context.Context // below the span of all fetches
-	all   span.Span       // all fetches
+	all   otel.Span       // all fetches
 	lag   int64           // records that follow
 }
 
@@ -36,10 +39,10 @@ func (t *trace) fetched(ctx context.Context, lag int64) {
 		return
 	}
 	if t.whole == nil {
-		t.whole, t.root = span.Root(ctx, "count clicks", span.Consumer, t.first)
-		t.fetch, t.all = span.StartAt(t.whole, "fetch", span.Client, t.first)
+		t.whole, t.root = span.Root(ctx, "count clicks", otel.SpanKindConsumer, t.first)
+		t.fetch, t.all = span.StartAt(t.whole, "fetch", otel.SpanKindClient, t.first)
 	}
-	_, s := span.StartAt(t.fetch, "decode", span.Internal, t.first)
+	_, s := span.StartAt(t.fetch, "decode", otel.SpanKindInternal, t.first)
 	s.End()
 }
 
@@ -64,18 +67,18 @@ func (t *trace) built(ctx context.Context, p *Partition, err error) context.Cont
 	if t.whole == nil {
 		return ctx
 	}
-	t.all.Fail(err)
+	span.Fail(t.all, err)
 	t.all.End()
 	b := p.batch
-	t.root.SetString("messaging.system", "kafka")
-	t.root.SetInt("linkstream.partition", int64(p.number))
-	t.root.SetInt("linkstream.offset", b.Base)
-	t.root.SetInt("linkstream.records", max(b.Next-b.Base, 0))
-	t.root.SetInt("linkstream.clicks", int64(b.Len()))
-	t.root.SetInt("linkstream.repeated", int64(p.results.repeated))
-	t.root.SetInt("linkstream.lag_records", t.lag)
+	t.root.SetAttributes(attribute.String("messaging.system", "kafka"),
+		attribute.Int64("linkstream.partition", int64(p.number)),
+		attribute.Int64("linkstream.offset", b.Base),
+		attribute.Int64("linkstream.records", max(b.Next-b.Base, 0)),
+		attribute.Int64("linkstream.clicks", int64(b.Len())),
+		attribute.Int64("linkstream.repeated", int64(p.results.repeated)),
+		attribute.Int64("linkstream.lag_records", t.lag))
 	if b.Len() > 0 { // the edge gave its first click's record this time
-		t.root.SetInt("linkstream.lag_ms", time.Since(b.Time).Milliseconds())
+		t.root.SetAttributes(attribute.Int64("linkstream.lag_ms", time.Since(b.Time).Milliseconds()))
 	}
 	return t.whole
 }
@@ -83,7 +86,7 @@ func (t *trace) built(ctx context.Context, p *Partition, err error) context.Cont
 // end ends the spans of the batch.
 func (t *trace) end(err error) {
 	if t.whole != nil {
-		t.root.Fail(err)
+		span.Fail(t.root, err)
 		t.root.End()
 	}
 	*t = trace{}

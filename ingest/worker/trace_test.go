@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/VictoriaMetrics/metrics"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"linkstream/ingest/worker"
 	"linkstream/schema/stream/streamtest"
@@ -16,47 +18,44 @@ import (
 
 func TestWorkerTracesBatches(t *testing.T) {
 	t.Parallel()
-	collector := tracingtest.Start(t)
-	tracer := collector.Tracer(t, "ingest")
+	recorder := tracingtest.New(t)
 
 	client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
 	produce(t, client, 0, append(encoded(lane(1), 1, 10), []byte("no click"))...)
 	store.set(faults{insert: errDown})
-	failed := func(s tracingtest.Span) bool { return s.Name == "count clicks" && s.Failure != "" }
-	ctx, cancel := context.WithCancel(tracer.Context(t.Context()))
+	failed := func(s tracetest.SpanStub) bool { return s.Name == "count clicks" && s.Status.Code == codes.Error }
+	ctx, cancel := context.WithCancel(recorder.Context(t.Context()))
 	done := make(chan error, 1)
 	w := worker.New(quick(), client, store, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
 	go func() { done <- w.Run(ctx) }()
-	collector.Await(t, "failed batch", failed)
+	recorder.Await(t, "failed batch", failed)
 	store.set(faults{})
 	awaitTotal(t, store, 10)
-	succeeded := func(s tracingtest.Span) bool { return s.Name == "count clicks" && s.Failure == "" }
-	batch := collector.Await(t, "batch", succeeded)
+	succeeded := func(s tracetest.SpanStub) bool { return s.Name == "count clicks" && s.Status.Code != codes.Error }
+	batch := recorder.Await(t, "batch", succeeded)
 	cancel()
 	testkit.Must(t, <-done)
-	tracer.Close()
 
-	testkit.Equal(t, "below a batch", collector.Below(batch),
+	testkit.Equal(t, "below a batch", recorder.Below(batch),
 		[]string{"fetch", "publish dead letters", "insert", "commit"})
 	for key, want := range map[string]string{"messaging.system": "kafka", "linkstream.partition": "0",
 		"linkstream.offset":  "0",
 		"linkstream.records": "11", "linkstream.clicks": "10", "linkstream.repeated": "0", "linkstream.lag_records": "0"} {
-		testkit.Equal(t, key, batch.Attributes[key], want)
+		testkit.Equal(t, key, tracingtest.Attribute(batch, key), want)
 	}
-	if batch.Attributes["linkstream.lag_ms"] == "" {
+	if tracingtest.Attribute(batch, "linkstream.lag_ms") == "" {
 		t.Error("there is no lag")
 	}
-	fetch := collector.Await(t, "fetch", func(s tracingtest.Span) bool {
-		return s.Name == "fetch" &&
-			s.Parent == batch.ID
+	fetch := recorder.Await(t, "fetch", func(s tracetest.SpanStub) bool {
+		return s.Name == "fetch" && s.Parent.SpanID() == batch.SpanContext.SpanID()
 	})
-	if below := collector.Below(fetch); !slices.Contains(below, "decode") {
+	if below := recorder.Below(fetch); !slices.Contains(below, "decode") {
 		t.Errorf("below a fetch are %q", below)
 	}
-	testkit.Equal(t, "below a failed batch", collector.Below(collector.Await(t, "failed batch", failed)),
+	testkit.Equal(t, "below a failed batch", recorder.Below(recorder.Await(t, "failed batch", failed)),
 		[]string{"fetch", "publish dead letters", "insert"})
-	for _, s := range collector.Spans() { // none of fetches that brought nothing
-		if s.Parent == "" && s.Attributes["linkstream.records"] != "11" {
+	for _, s := range recorder.Spans() { // none of fetches that brought nothing
+		if !s.Parent.IsValid() && tracingtest.Attribute(s, "linkstream.records") != "11" {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -46,6 +46,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/cenkalti/backoff/v5"
+	otel "go.opentelemetry.io/otel/trace"
 
 	"linkstream/schema"
 	"linkstream/schema/enrich"
@@ -169,9 +170,9 @@ func (w *Worker) countPartition(ctx context.Context, a stream.Assignment) {
 			p.trace.end(nil)
 			continue
 		}
-		_, s := span.Start(p.trace.batch(ctx), "commit", span.Client)
+		_, s := span.Start(p.trace.batch(ctx), "commit", otel.SpanKindClient)
 		err = a.Commit(next)
-		s.Fail(err)
+		span.Fail(s, err)
 		s.End()
 		p.trace.end(nil)
 		if err != nil { // only tools that show lag depend on it

@@ -7,11 +7,14 @@ import (
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"linkstream/schema/span"
 )
 
-// tracedConn says how long statements take, for requests and batches that are traced. It names statements, which have no values in them.
+// tracedConn says how long statements take, for requests and batches that are traced. It names statements, which have
+// no values in them.
 type tracedConn struct{ driver.Conn }
 
 // traced returns conn, with spans if ctx has a tracer.
@@ -23,7 +26,7 @@ func traced(ctx context.Context, conn driver.Conn) driver.Conn {
 }
 
 // begin begins the span of a statement, nil if nothing is traced.
-func begin(ctx context.Context, statement string) (context.Context, span.Span) {
+func begin(ctx context.Context, statement string) (context.Context, trace.Span) {
 	if !span.Active(ctx) {
 		return ctx, nil
 	}
@@ -31,15 +34,15 @@ func begin(ctx context.Context, statement string) (context.Context, span.Span) {
 	if words := strings.Fields(statement[:min(len(statement), 200)]); len(words) > 0 {
 		verb = words[0]
 	}
-	ctx, s := span.Start(ctx, "clickhouse "+verb, span.Client)
-	s.SetString("db.system.name", "clickhouse")
-	s.SetString("db.query.text", statement)
+	ctx, s := span.Start(ctx, "clickhouse "+verb, trace.SpanKindClient)
+	s.SetAttributes(attribute.String("db.system.name", "clickhouse"),
+		attribute.String("db.query.text", statement))
 	return ctx, s
 }
 
-func end(s span.Span, err error) {
+func end(s trace.Span, err error) {
 	if s != nil {
-		s.Fail(err)
+		span.Fail(s, err)
 		s.End()
 	}
 }
@@ -74,7 +77,9 @@ func (c tracedConn) Exec(ctx context.Context, query string, args ...any) error {
 }
 
 // PrepareBatch implements driver.Conn. The span ends when the batch is closed.
-func (c tracedConn) PrepareBatch(ctx context.Context, query string, options ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c tracedConn) PrepareBatch(
+	ctx context.Context, query string, options ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
 	ctx, s := begin(ctx, query)
 	batch, err := c.Conn.PrepareBatch(ctx, query, options...)
 	if s == nil || err != nil {
@@ -86,13 +91,13 @@ func (c tracedConn) PrepareBatch(ctx context.Context, query string, options ...d
 
 type tracedRows struct {
 	driver.Rows
-	span span.Span
+	span trace.Span
 }
 
 func (r *tracedRows) Close() error {
 	err := r.Rows.Close()
 	if r.span != nil {
-		r.span.Fail(r.Err())
+		span.Fail(r.span, r.Err())
 		r.span.End()
 		r.span = nil
 	}
@@ -101,13 +106,13 @@ func (r *tracedRows) Close() error {
 
 type tracedRow struct {
 	driver.Row
-	span span.Span
+	span trace.Span
 }
 
 func (r tracedRow) Scan(dest ...any) error {
 	err := r.Row.Scan(dest...)
 	if !errors.Is(err, sql.ErrNoRows) {
-		r.span.Fail(err)
+		span.Fail(r.span, err)
 	}
 	r.span.End()
 	return err
@@ -115,13 +120,13 @@ func (r tracedRow) Scan(dest ...any) error {
 
 type tracedBatch struct {
 	driver.Batch
-	span span.Span
+	span trace.Span
 }
 
 func (b *tracedBatch) Send() error {
-	b.span.SetInt("db.operation.batch.size", int64(b.Rows()))
+	b.span.SetAttributes(attribute.Int64("db.operation.batch.size", int64(b.Rows())))
 	err := b.Batch.Send()
-	b.span.Fail(err)
+	span.Fail(b.span, err)
 	return err
 }
 

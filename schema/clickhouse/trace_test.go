@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/clickhouse/clickhousetest"
@@ -18,9 +22,8 @@ import (
 
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	collector := tracingtest.Start(t)
-	tracer := collector.Tracer(t, "test")
-	background := tracer.Context(t.Context())
+	recorder := tracingtest.New(t)
+	background := recorder.Context(t.Context())
 	dsn := engines.ClickHouse(t)
 	testkit.Must(t, clickhousetest.Migrate(t.Context(), dsn))
 	store, err := clickhouse.OpenClickStore(background, clickhouse.Config{DSN: dsn})
@@ -29,10 +32,10 @@ func TestTraces(t *testing.T) {
 
 	batch, source := new(schema.ClickBatch), storetest.NewTraffic()
 	source.Fill(batch, 0, 10)
-	ctx, inserting := span.Root(background, "insert", span.Consumer, time.Now())
+	ctx, inserting := span.Root(background, "insert", trace.SpanKindConsumer, time.Now())
 	testkit.Must(t, store.InsertClicks(ctx, batch))
 	inserting.End()
-	ctx, reading := span.Root(background, "read", span.Server, time.Now())
+	ctx, reading := span.Root(background, "read", trace.SpanKindServer, time.Now())
 	_, err = store.LinkStats(ctx, storetest.HotLink)
 	testkit.Must(t, err)
 	_, err = store.ClickCounts(ctx, 1, []int64{storetest.HotLink})
@@ -40,20 +43,20 @@ func TestTraces(t *testing.T) {
 	reading.End()
 	_, err = store.Position(background, 0)
 	testkit.Must(t, err)
-	tracer.Close()
 
 	below := func(name string) []string {
-		return collector.Below(collector.Await(t, name, func(s tracingtest.Span) bool { return s.Name == name }))
+		return recorder.Below(recorder.Await(t, name, func(s tracetest.SpanStub) bool { return s.Name == name }))
 	}
 	testkit.Equal(t, "statements of reads", below("read"), []string{"clickhouse SELECT", "clickhouse SELECT"})
-	if found := below("insert"); !slices.Contains(found, "clickhouse INSERT") || !slices.Contains(found, "clickhouse SELECT") {
+	if found := below("insert"); !slices.Contains(found, "clickhouse INSERT") ||
+		!slices.Contains(found, "clickhouse SELECT") {
 		t.Errorf("statements of an insert: %q", found)
 	}
-	for _, s := range collector.Spans() {
+	for _, s := range recorder.Spans() {
 		if s.Name == "clickhouse INSERT" {
-			testkit.Equal(t, "rows", s.Attributes["db.operation.batch.size"], "10")
+			testkit.Equal(t, "rows", tracingtest.Attribute(s, "db.operation.batch.size"), "10")
 		}
-		if s.Failure != "" || s.Parent == "" && s.Name != "insert" && s.Name != "read" {
+		if s.Status.Code == codes.Error || !s.Parent.IsValid() && s.Name != "insert" && s.Name != "read" {
 			t.Errorf("%+v", s)
 		}
 	}

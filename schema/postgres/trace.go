@@ -6,12 +6,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"linkstream/schema/span"
 )
 
-// queryTracer says how long statements take, and how long they wait for a connection. It names statements, which have no values in them,
-// but no arguments.
+// queryTracer says how long statements take, and how long they wait for a connection. It names statements, which have
+// no values in them, but no arguments.
 type queryTracer struct{}
 
 var (
@@ -23,18 +25,18 @@ var (
 // spanKey is the key of the span of a statement in its context.
 type spanKey struct{}
 
-func begin(ctx context.Context, name string) (context.Context, span.Span) {
+func begin(ctx context.Context, name string) (context.Context, trace.Span) {
 	if !span.Active(ctx) {
 		return ctx, nil
 	}
-	ctx, s := span.Start(ctx, name, span.Client)
-	s.SetString("db.system.name", "postgresql")
+	ctx, s := span.Start(ctx, name, trace.SpanKindClient)
+	s.SetAttributes(attribute.String("db.system.name", "postgresql"))
 	return context.WithValue(ctx, spanKey{}, s), s
 }
 
 func end(ctx context.Context, err error) {
-	if s, ok := ctx.Value(spanKey{}).(span.Span); ok {
-		s.Fail(err)
+	if s, ok := ctx.Value(spanKey{}).(trace.Span); ok {
+		span.Fail(s, err)
 		s.End()
 	}
 }
@@ -43,7 +45,7 @@ func end(ctx context.Context, err error) {
 func (queryTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	ctx, s := begin(ctx, "postgres "+firstWord(data.SQL))
 	if s != nil {
-		s.SetString("db.query.text", data.SQL)
+		s.SetAttributes(attribute.String("db.query.text", data.SQL))
 	}
 	return ctx
 }
@@ -57,7 +59,7 @@ func (queryTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 func (queryTracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	ctx, s := begin(ctx, "postgres batch")
 	if s != nil {
-		s.SetInt("db.operation.batch.size", int64(data.Batch.Len()))
+		s.SetAttributes(attribute.Int64("db.operation.batch.size", int64(data.Batch.Len())))
 	}
 	return ctx
 }
@@ -71,7 +73,9 @@ func (queryTracer) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 }
 
 // TraceAcquireStart implements pgxpool.AcquireTracer.
-func (queryTracer) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+func (queryTracer) TraceAcquireStart(
+	ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData,
+) context.Context {
 	ctx, _ = begin(ctx, "postgres connection")
 	return ctx
 }

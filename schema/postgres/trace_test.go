@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
 	"linkstream/schema"
 	"linkstream/schema/postgres"
 	"linkstream/schema/span"
@@ -17,28 +20,27 @@ import (
 
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	collector := tracingtest.Start(t)
-	tracer := collector.Tracer(t, "test")
-	ctx := tracer.Context(t.Context())
+	recorder := tracingtest.New(t)
+	ctx := recorder.Context(t.Context())
 	store, err := postgres.Open(ctx, postgres.Config{DSN: engines.Postgres(t)})
 	testkit.Must(t, err)
 	defer store.Close()
 
 	_, _ = schema.FindLink(ctx, store, 0, "in-the-background")
-	ctx, root := span.Root(ctx, "request", span.Server, time.Now())
+	ctx, root := span.Root(ctx, "request", trace.SpanKindServer, time.Now())
 	_, _ = schema.FindLink(ctx, store, 0, "secret")
 	root.End()
-	tracer.Close()
 
-	request := collector.Await(t, "request", func(s tracingtest.Span) bool { return s.Name == "request" })
-	below := collector.Below(request)
+	request := recorder.Await(t, "request", func(s tracetest.SpanStub) bool { return s.Name == "request" })
+	below := recorder.Below(request)
 	if !slices.Contains(below, "postgres SELECT") || !slices.Contains(below, "postgres connection") {
 		t.Errorf("below the request are %q", below)
 	}
-	testkit.Equal(t, "spans", len(collector.Spans()), 1+len(below))
-	for _, s := range collector.Spans() {
-		if s.Name == "postgres SELECT" && !strings.Contains(s.Attributes["db.query.text"], "links") || strings.Contains(s.Attributes["db.query.text"], "secret") {
-			t.Errorf("the statement is %q", s.Attributes["db.query.text"])
+	testkit.Equal(t, "spans", len(recorder.Spans()), 1+len(below))
+	for _, s := range recorder.Spans() {
+		if s.Name == "postgres SELECT" && !strings.Contains(tracingtest.Attribute(s, "db.query.text"), "links") ||
+			strings.Contains(tracingtest.Attribute(s, "db.query.text"), "secret") {
+			t.Errorf("the statement is %q", tracingtest.Attribute(s, "db.query.text"))
 		}
 	}
 }

@@ -3,67 +3,46 @@ package span_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"linkstream/schema/span"
 	"linkstream/schema/testkit"
+	"linkstream/schema/tracing/tracingtest"
 )
-
-// tracer notes what is recorded.
-type tracer struct{ notes []string }
-
-type noted struct {
-	tracer *tracer
-	name   string
-}
-
-func (t *tracer) Begin(ctx context.Context, name string, _ span.Kind, _ time.Time) (context.Context, span.Span) {
-	t.notes = append(t.notes, "begin "+name)
-	return ctx, &noted{t, name}
-}
-
-func (n *noted) SetName(name string)         { n.name = name }
-func (n *noted) SetString(key, value string) { n.tracer.notes = append(n.tracer.notes, key+"="+value) }
-func (n *noted) SetInt(key string, value int64) {
-	n.tracer.notes = append(n.tracer.notes, fmt.Sprint(key, "=", value))
-}
-func (n *noted) Fail(err error) {
-	if err != nil {
-		n.tracer.notes = append(n.tracer.notes, err.Error())
-	}
-}
-func (n *noted) End() { n.tracer.notes = append(n.tracer.notes, "end "+n.name) }
 
 func TestSpans(t *testing.T) {
 	t.Run("are recorded below a root", func(t *testing.T) {
-		var recorder tracer
-		ctx := span.With(t.Context(), &recorder)
+		recorder := tracingtest.New(t)
+		ctx := recorder.Context(t.Context())
 		testkit.Equal(t, "enabled", span.Enabled(ctx), true)
-		ctx, root := span.Root(ctx, "batch", span.Consumer, time.Now())
+		ctx, root := span.Root(ctx, "batch", trace.SpanKindConsumer, time.Now())
 		testkit.Equal(t, "active", span.Active(ctx), true)
-		_, child := span.Start(ctx, "insert", span.Client)
-		child.SetInt("rows", 3)
-		child.Fail(errors.New("away"))
+		_, child := span.Start(ctx, "insert", trace.SpanKindClient)
+		span.Fail(child, errors.New("away"))
 		child.End()
-		root.SetName("another")
+		span.Fail(root, nil)
 		root.End()
-		testkit.Equal(t, "notes", recorder.notes, []string{"begin batch", "begin insert", "rows=3", "away", "end insert", "end another"})
+		spans := recorder.Spans()
+		testkit.Equal(t, "below the root", recorder.Below(spans[0]), []string{"insert"})
+		testkit.Equal(t, "failures", []string{spans[0].Status.Description, spans[1].Status.Description}, []string{"", "away"})
 	})
 	t.Run("are not recorded without a root", func(t *testing.T) {
-		var recorder tracer
-		ctx := span.With(t.Context(), &recorder)
-		_, s := span.Start(ctx, "in the background", span.Client)
+		recorder := tracingtest.New(t)
+		ctx := recorder.Context(t.Context())
+		_, s := span.Start(ctx, "in the background", trace.SpanKindClient)
 		s.End()
-		testkit.Equal(t, "notes", len(recorder.notes), 0)
+		testkit.Equal(t, "spans", len(recorder.Spans()), 0)
 		testkit.Equal(t, "active", span.Active(ctx), false)
 	})
 	t.Run("are recorded in another context like it", func(t *testing.T) {
-		var recorder tracer
-		_, root := span.Root(span.Like(context.Background(), span.With(t.Context(), &recorder)), "batch", span.Consumer, time.Now())
+		recorder := tracingtest.New(t)
+		like := span.Like(context.Background(), recorder.Context(t.Context()))
+		_, root := span.Root(like, "batch", trace.SpanKindConsumer, time.Now())
 		root.End()
-		testkit.Equal(t, "notes", recorder.notes, []string{"begin batch", "end batch"})
+		testkit.Equal(t, "spans", len(recorder.Spans()), 1)
 		testkit.Equal(t, "enabled", span.Enabled(span.Like(context.Background(), t.Context())), false)
 	})
 	t.Run("cost no allocation without a tracer", func(t *testing.T) {
@@ -71,11 +50,9 @@ func TestSpans(t *testing.T) {
 		testkit.Equal(t, "enabled", span.Enabled(ctx), false)
 		err := errors.New("away")
 		if n := testing.AllocsPerRun(1000, func() {
-			ctx, root := span.Root(ctx, "batch", span.Consumer, time.Time{})
-			_, child := span.Start(ctx, "insert", span.Client)
-			child.SetString("key", "value")
-			child.SetInt("key", 1<<40)
-			child.Fail(err)
+			ctx, root := span.Root(ctx, "batch", trace.SpanKindConsumer, time.Time{})
+			_, child := span.Start(ctx, "insert", trace.SpanKindClient)
+			span.Fail(child, err)
 			child.End()
 			root.End()
 		}); n != 0 {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"linkstream/schema"
 	"linkstream/schema/span"
@@ -24,11 +26,11 @@ const (
 // PublishChanges appends changes to the topic of changes, for every edge. If it fails, the topic may have some of them.
 func (c *Client) PublishChanges(ctx context.Context, changes []schema.Change) error {
 	now := time.Now()
-	ctx, s := span.Root(ctx, "publish changes", span.Producer, now)
+	ctx, s := span.Root(ctx, "publish changes", trace.SpanKindProducer, now)
 	defer s.End()
-	s.SetString("messaging.system", "kafka")
-	s.SetString("messaging.destination.name", c.cfg.Changes)
-	s.SetInt("messaging.batch.message_count", int64(len(changes)))
+	s.SetAttributes(attribute.String("messaging.system", "kafka"),
+		attribute.String("messaging.destination.name", c.cfg.Changes),
+		attribute.Int64("messaging.batch.message_count", int64(len(changes))))
 	for batch := range slices.Chunk(changes, changesMaxBatch) {
 		records := make([]kafka.Record, len(batch))
 		for i, change := range batch {
@@ -36,7 +38,7 @@ func (c *Client) PublishChanges(ctx context.Context, changes []schema.Change) er
 			records[i] = kafka.Record{Time: now, Key: kafka.NewBytes(key), Value: kafka.NewBytes(key)}
 		}
 		if err := c.produceKeyed(ctx, c.cfg.Changes, 0, kafka.NewRecordReader(records...)); err != nil {
-			s.Fail(err)
+			span.Fail(s, err)
 			return err
 		}
 	}

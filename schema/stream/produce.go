@@ -8,6 +8,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"linkstream/schema/span"
 )
@@ -35,13 +37,13 @@ const deadPartition = 0
 
 // ProduceDead appends the batch to the dead letter topic. It has the same outcomes as Produce.
 func (c *Client) ProduceDead(ctx context.Context, batch *Batch) error {
-	ctx, s := span.Start(ctx, "publish dead letters", span.Producer)
+	ctx, s := span.Start(ctx, "publish dead letters", trace.SpanKindProducer)
 	defer s.End()
-	s.SetString("messaging.system", "kafka")
-	s.SetString("messaging.destination.name", c.cfg.Dead)
-	s.SetInt("messaging.batch.message_count", int64(batch.Len()))
+	s.SetAttributes(attribute.String("messaging.system", "kafka"),
+		attribute.String("messaging.destination.name", c.cfg.Dead),
+		attribute.Int64("messaging.batch.message_count", int64(batch.Len())))
 	err := c.produce(ctx, c.cfg.Dead, deadPartition, batch)
-	s.Fail(err)
+	span.Fail(s, err)
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 	"linkstream/schema/service"
 	"linkstream/schema/testkit"
 	"linkstream/schema/tracing"
-	"linkstream/schema/tracing/tracingtest"
 )
 
 func TestConfig(t *testing.T) {
@@ -47,8 +46,8 @@ func TestConfig(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	collector := tracingtest.Start(t)
-	other := tracingtest.Start(t)
+	collector := startCollector(t)
+	other := startCollector(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", strings.TrimSuffix(collector.URL, "/v1/traces")+"/")
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=of%20the%20environment")
 	t.Run("names the collector", func(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
@@ -25,18 +24,13 @@ import (
 	"linkstream/schema/span"
 )
 
-// maxText bounds a text in a span, in bytes.
-const maxText = 2048
-
-// Tracer is a span.Tracer.
+// Tracer records the spans of a program.
 type Tracer struct {
 	provider *trace.TracerProvider
 	tracer   api.Tracer
-	exporter *exporter
+	exporter *exporter // nil after New
 	timeout  time.Duration
 }
-
-var _ span.Tracer = (*Tracer)(nil)
 
 // Start returns a Tracer that sends the spans of a program until Close, or nil if cfg has no endpoint. Close and
 // Context may be called on nil. register gets its metrics.
@@ -53,16 +47,22 @@ func Start(cfg Config, program string, register func(*metrics.Set), log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	t, set := &Tracer{timeout: cfg.Timeout}, metrics.NewSet()
+	set := metrics.NewSet()
 	register(set)
-	t.exporter = newExporter(&sender{url: endpoint, headers: headers, client: newClient()}, set, log)
+	exporter := newExporter(&sender{url: endpoint, headers: headers, client: newClient()}, set, log)
 	limits := trace.NewSpanLimits()
-	limits.AttributeValueLengthLimit = maxText
-	t.provider = trace.NewTracerProvider(trace.WithResource(about), trace.WithSpanProcessor(t.exporter.processor(cfg)),
-		trace.WithRawSpanLimits(limits), trace.WithSampler(trace.ParentBased(trace.TraceIDRatioBased(cfg.Sample))))
-	t.tracer = t.provider.Tracer("linkstream", api.WithInstrumentationVersion(service.Version()))
+	limits.AttributeValueLengthLimit = span.MaxText
+	t := New(trace.NewTracerProvider(trace.WithResource(about), trace.WithSpanProcessor(exporter.processor(cfg)),
+		trace.WithRawSpanLimits(limits), trace.WithSampler(trace.ParentBased(trace.TraceIDRatioBased(cfg.Sample)))))
+	t.exporter, t.timeout = exporter, cfg.Timeout
 	log.Info("sending traces", "endpoint", endpoint)
 	return t, nil
+}
+
+// New returns a Tracer whose spans a provider records.
+func New(provider *trace.TracerProvider) *Tracer {
+	return &Tracer{provider: provider,
+		tracer: provider.Tracer("linkstream", api.WithInstrumentationVersion(service.Version()))}
 }
 
 // describe returns the attributes that all spans of the program share. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
@@ -87,7 +87,7 @@ func (t *Tracer) Context(ctx context.Context) context.Context {
 	if t == nil {
 		return ctx
 	}
-	return span.With(ctx, t)
+	return span.With(ctx, t.tracer)
 }
 
 // Close sends the recorded spans for at most Config.Timeout and drops the rest.
@@ -98,58 +98,29 @@ func (t *Tracer) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), t.timeout)
 	defer cancel()
 	_ = t.provider.Shutdown(ctx) // its only error is the end of ctx
-	t.exporter.cancel()
-	<-t.exporter.ended
+	if t.exporter != nil {
+		t.exporter.cancel()
+		<-t.exporter.ended
+	}
 }
 
-// Continue returns a context whose next span belongs to the trace of the client's headers traceparent and tracestate,
+// Request begins the span of a request, which belongs to the trace of the client's headers traceparent and tracestate,
 // as W3C's Trace Context defines them. An untrusted client could force recording, or mix its spans with those of
 // others, so its request begins a trace of its own, with a link to the client's. Invalid headers have no effect.
-func (t *Tracer) Continue(ctx context.Context, traceparent, tracestate string, trusted bool) context.Context {
-	if traceparent == "" {
-		return ctx
-	}
-	client := propagation.TraceContext{}.Extract(context.Background(),
-		propagation.MapCarrier{"traceparent": traceparent, "tracestate": tracestate})
-	remote := api.SpanContextFromContext(client)
-	switch {
-	case !remote.IsValid():
-		return ctx
-	case trusted:
-		return api.ContextWithRemoteSpanContext(ctx, remote)
-	}
-	return context.WithValue(ctx, linkKey{}, remote)
-}
-
-// linkKey is the context key of the span context that the next span links to.
-type linkKey struct{}
-
-var kinds = map[span.Kind]api.SpanKind{span.Internal: api.SpanKindInternal, span.Server: api.SpanKindServer,
-	span.Client: api.SpanKindClient, span.Producer: api.SpanKindProducer, span.Consumer: api.SpanKindConsumer}
-
-// Begin implements span.Tracer.
-func (t *Tracer) Begin(ctx context.Context, name string, kind span.Kind, began time.Time) (context.Context, span.Span) {
-	options := []api.SpanStartOption{api.WithSpanKind(kinds[kind]), api.WithTimestamp(began)}
-	if !span.Active(ctx) {
-		if remote, ok := ctx.Value(linkKey{}).(api.SpanContext); ok {
-			options = append(options, api.WithLinks(api.Link{SpanContext: remote}))
+func (t *Tracer) Request(
+	ctx context.Context, traceparent, tracestate string, trusted bool,
+) (context.Context, api.Span) {
+	options := []api.SpanStartOption{api.WithSpanKind(api.SpanKindServer)}
+	if traceparent != "" {
+		headers := propagation.MapCarrier{"traceparent": traceparent, "tracestate": tracestate}
+		client := api.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), headers))
+		switch {
+		case !client.IsValid():
+		case trusted:
+			ctx = api.ContextWithRemoteSpanContext(ctx, client)
+		default:
+			options = append(options, api.WithLinks(api.Link{SpanContext: client}))
 		}
 	}
-	ctx, s := t.tracer.Start(ctx, name, options...)
-	return ctx, recorded{s}
-}
-
-// recorded is a span of the SDK.
-type recorded struct{ span api.Span }
-
-func (r recorded) SetName(name string)            { r.span.SetName(name) }
-func (r recorded) SetString(key, value string)    { r.span.SetAttributes(attribute.String(key, value)) }
-func (r recorded) SetInt(key string, value int64) { r.span.SetAttributes(attribute.Int64(key, value)) }
-func (r recorded) End()                           { r.span.End() }
-
-func (r recorded) Fail(err error) {
-	if err != nil {
-		text := err.Error()
-		r.span.SetStatus(codes.Error, text[:min(len(text), maxText)])
-	}
+	return t.tracer.Start(t.Context(ctx), "request", options...)
 }

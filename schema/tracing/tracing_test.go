@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
 	"linkstream/schema/service"
 	"linkstream/schema/span"
 	"linkstream/schema/testkit"
 	"linkstream/schema/tracing"
-	"linkstream/schema/tracing/tracingtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,34 +61,41 @@ func config(endpoint string) tracing.Config {
 
 // record records a span without anything below it.
 func (p *program) record(ctx context.Context, name string) {
-	_, s := span.Root(ctx, name, span.Server, time.Now())
+	_, s := span.Root(ctx, name, trace.SpanKindServer, time.Now())
 	s.End()
 }
 
-func named(name string) func(tracingtest.Span) bool {
-	return func(s tracingtest.Span) bool { return s.Name == name }
+// request records the span of a request with the client's headers.
+func (p *program) request(traceparent, tracestate string, trusted bool, name string) {
+	_, s := p.Request(context.Background(), traceparent, tracestate, trusted)
+	s.SetName(name)
+	s.End()
+}
+
+func named(name string) func(sentSpan) bool {
+	return func(s sentSpan) bool { return s.Name == name }
 }
 
 func TestTracer(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=staging")
-	collector := tracingtest.Start(t)
+	collector := startCollector(t)
 	cfg := config(collector.URL)
 	cfg.Headers = "authorization=Bearer%20secret, x-team = links"
 	p := start(t, cfg)
 
 	began := time.Now().Add(-time.Second)
-	ctx, root := span.Root(p.ctx, "request", span.Server, began)
-	_, child := span.Start(ctx, "query", span.Client)
-	child.SetString("text", strings.Repeat("x", 5000))
-	child.SetString("hostile", "a\xffb")
-	child.SetInt("rows", 7)
-	child.Fail(errors.New("away"))
+	ctx, root := span.Root(p.ctx, "request", trace.SpanKindServer, began)
+	_, child := span.Start(ctx, "query", trace.SpanKindClient)
+	child.SetAttributes(attribute.String("text", strings.Repeat("x", 5000)))
+	child.SetAttributes(attribute.String("hostile", "a\xffb"))
+	child.SetAttributes(attribute.Int64("rows", 7))
+	span.Fail(child, errors.New("away"))
 	child.End()
 	root.SetName("GET /links\xff")
 	root.End()
 
 	query := collector.Await(t, "query", named("query"))
-	request := collector.Await(t, "request", func(s tracingtest.Span) bool { return s.Parent == "" })
+	request := collector.Await(t, "request", func(s sentSpan) bool { return s.Parent == "" })
 	t.Run("sends a span with what it was told", func(t *testing.T) {
 		testkit.Equal(t, "trace", query.Trace, request.Trace)
 		testkit.Equal(t, "parent", query.Parent, request.ID)
@@ -140,7 +148,7 @@ const client = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 func TestContinue(t *testing.T) {
 	t.Parallel()
-	collector := tracingtest.Start(t)
+	collector := startCollector(t)
 	cfg := config(collector.URL)
 	cfg.Sample = 0
 	never := start(t, cfg)
@@ -148,13 +156,13 @@ func TestContinue(t *testing.T) {
 	always := start(t, cfg)
 	header := func(trace, flags string) string { return "00-" + trace + "-00f067aa0ba902b7-" + flags }
 
-	always.record(always.Continue(always.ctx, header(client, "01"), "", true), "trusted")
-	always.record(always.Continue(always.ctx, header(client, "00"), "", true), "trusted and not to be recorded")
-	always.record(always.Continue(always.ctx, header(client, "01"), "", false), "not trusted")
-	always.record(always.Continue(always.ctx, "no-trace", "", true), "invalid")
-	always.record(always.Continue(always.ctx, "", "", true), "none")
-	never.record(never.Continue(never.ctx, header(client, "01"), "", false), "not trusted and not sampled")
-	never.record(never.Continue(never.ctx, header(client, "01"), "a=b", true), "trusted and recorded")
+	always.request(header(client, "01"), "", true, "trusted")
+	always.request(header(client, "00"), "", true, "trusted and not to be recorded")
+	always.request(header(client, "01"), "", false, "not trusted")
+	always.request("no-trace", "", true, "invalid")
+	always.request("", "", true, "none")
+	never.request(header(client, "01"), "", false, "not trusted and not sampled")
+	never.request(header(client, "01"), "a=b", true, "trusted and recorded")
 	always.Close()
 	never.Close()
 
@@ -175,14 +183,14 @@ func FuzzContinue(f *testing.F) {
 	f.Add("00-"+client+"-00f067aa0ba902b7-01", "a=b,c=d", true)
 	f.Add("00-"+client+"-00f067aa0ba902b7-01", "", false)
 	f.Add("ff-00-00-00", "=,=", true)
-	collector := tracingtest.Start(f)
+	collector := startCollector(f)
 	p := start(f, config(collector.URL))
 	f.Fuzz(func(t *testing.T, traceparent, tracestate string, trusted bool) {
-		ctx := p.Continue(p.ctx, traceparent, tracestate, trusted)
-		if !span.Enabled(ctx) || span.Active(ctx) {
-			t.Error("the headers change whether spans are recorded")
+		ctx, s := p.Request(t.Context(), traceparent, tracestate, trusted)
+		defer s.End()
+		if !span.Active(ctx) {
+			t.Error("the headers change whether spans are begun")
 		}
-		p.record(ctx, "request")
 	})
 }
 
@@ -195,7 +203,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	t.Run("a collector that is busy gets the spans again", func(t *testing.T) {
 		t.Parallel()
-		collector := tracingtest.Start(t)
+		collector := startCollector(t)
 		collector.Answer(refuse(http.StatusServiceUnavailable))
 		p := start(t, config(collector.URL))
 		p.record(p.ctx, "late")
@@ -209,7 +217,7 @@ func TestFailures(t *testing.T) {
 	})
 	t.Run("a collector that refuses spans gets them once", func(t *testing.T) {
 		t.Parallel()
-		collector := tracingtest.Start(t)
+		collector := startCollector(t)
 		collector.Answer(refuse(http.StatusUnauthorized))
 		p := start(t, config(collector.URL))
 		p.record(p.ctx, "refused")

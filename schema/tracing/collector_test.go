@@ -1,11 +1,9 @@
-// Package tracingtest helps to test what a program records: a collector that takes OTLP by HTTP.
-package tracingtest
+package tracing_test
 
 import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -15,18 +13,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	collector "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/slim/otlp/common/v1"
 	otlp "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"linkstream/schema/testkit"
-	"linkstream/schema/tracing"
 )
 
-// Span is a span as a collector sees it.
-type Span struct {
+// sentSpan is a span as the collector gets it.
+type sentSpan struct {
 	Trace, ID, Parent string // in hexadecimal; Parent is "" for the first span of a trace
 	Name, Kind        string
 	Attributes        map[string]string
@@ -36,45 +32,34 @@ type Span struct {
 	Began, Ended      time.Time
 }
 
-// Collector is a server that keeps what it gets.
-type Collector struct {
+// collectorServer is a server that keeps what it gets.
+type collectorServer struct {
 	URL string
 
 	mu      sync.Mutex
-	spans   []Span
+	spans   []sentSpan
 	headers []http.Header
 	answer  func(http.ResponseWriter) // nil: 200
 }
 
-// Start returns a collector that serves until the test ends.
-func Start(t testing.TB) *Collector {
+// startCollector returns a collector that serves until the test ends.
+func startCollector(t testing.TB) *collectorServer {
 	t.Helper()
-	c := new(Collector)
+	c := new(collectorServer)
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	c.URL = server.URL + "/v1/traces"
 	return c
 }
 
-// Tracer returns a tracer of a program that sends to the collector.
-func (c *Collector) Tracer(t testing.TB, program string) *tracing.Tracer {
-	t.Helper()
-	cfg := tracing.DefaultConfig()
-	cfg.Endpoint = c.URL
-	tracer, err := tracing.Start(cfg, program, func(*metrics.Set) {}, slog.New(slog.DiscardHandler))
-	testkit.Must(t, err)
-	t.Cleanup(tracer.Close)
-	return tracer
-}
-
 // Answer makes the collector answer by f from now on, and keep nothing. With nil it works again.
-func (c *Collector) Answer(f func(http.ResponseWriter)) {
+func (c *collectorServer) Answer(f func(http.ResponseWriter)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answer = f
 }
 
-func (c *Collector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (c *collectorServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return
@@ -88,7 +73,8 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	spans, err := decode(body)
-	if err != nil || req.URL.Path != "/v1/traces" || req.Method != http.MethodPost || req.Header.Get("Content-Type") != "application/x-protobuf" {
+	if err != nil || req.URL.Path != "/v1/traces" || req.Method != http.MethodPost ||
+		req.Header.Get("Content-Type") != "application/x-protobuf" {
 		http.Error(w, fmt.Sprint("no OTLP: ", err), http.StatusBadRequest)
 		return
 	}
@@ -99,21 +85,21 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // Spans returns the spans so far.
-func (c *Collector) Spans() []Span {
+func (c *collectorServer) Spans() []sentSpan {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans)
 }
 
 // Requests returns the headers of the requests so far.
-func (c *Collector) Requests() []http.Header {
+func (c *collectorServer) Requests() []http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.headers)
 }
 
 // Await waits for a span that matches, and returns it.
-func (c *Collector) Await(t testing.TB, what string, matches func(Span) bool) (found Span) {
+func (c *collectorServer) Await(t testing.TB, what string, matches func(sentSpan) bool) (found sentSpan) {
 	t.Helper()
 	testkit.Succeeds(t, func() error {
 		spans := c.Spans()
@@ -127,22 +113,7 @@ func (c *Collector) Await(t testing.TB, what string, matches func(Span) bool) (f
 	return found
 }
 
-// Below returns the names of the spans below another one that have been sent, in the order in which they began.
-func (c *Collector) Below(parent Span) (names []string) {
-	var spans []Span
-	for _, s := range c.Spans() {
-		if s.Trace == parent.Trace && s.Parent == parent.ID {
-			spans = append(spans, s)
-		}
-	}
-	slices.SortStableFunc(spans, func(a, b Span) int { return a.Began.Compare(b.Began) })
-	for _, s := range spans {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-func decode(body []byte) (spans []Span, err error) {
+func decode(body []byte) (spans []sentSpan, err error) {
 	var req collector.ExportTraceServiceRequest
 	if err := proto.Unmarshal(body, &req); err != nil {
 		return nil, err
@@ -150,9 +121,12 @@ func decode(body []byte) (spans []Span, err error) {
 	for _, resource := range req.ResourceSpans {
 		for _, scope := range resource.ScopeSpans {
 			for _, s := range scope.Spans {
-				decoded := Span{Trace: hex.EncodeToString(s.TraceId), ID: hex.EncodeToString(s.SpanId), Parent: hex.EncodeToString(s.ParentSpanId),
-					Name: s.Name, Kind: strings.ToLower(strings.TrimPrefix(s.Kind.String(), "SPAN_KIND_")), Attributes: attributes(s.Attributes),
-					Program: attributes(resource.Resource.Attributes), Began: time.Unix(0, int64(s.StartTimeUnixNano)), Ended: time.Unix(0, int64(s.EndTimeUnixNano))}
+				decoded := sentSpan{Trace: hex.EncodeToString(s.TraceId), ID: hex.EncodeToString(s.SpanId),
+					Parent: hex.EncodeToString(s.ParentSpanId),
+					Name:   s.Name, Kind: strings.ToLower(strings.TrimPrefix(s.Kind.String(), "SPAN_KIND_")),
+					Attributes: attributes(s.Attributes),
+					Program:    attributes(resource.Resource.Attributes), Began: time.Unix(0, int64(s.StartTimeUnixNano)),
+					Ended: time.Unix(0, int64(s.EndTimeUnixNano))}
 				if s.Status.GetCode() == otlp.Status_STATUS_CODE_ERROR {
 					decoded.Failure = s.Status.Message
 				}
