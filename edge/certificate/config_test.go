@@ -1,13 +1,9 @@
 package certificate_test
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/mholt/acmez/v3/acme"
 
 	"linkstream/edge/certificate"
 	"linkstream/schema"
@@ -64,22 +60,4 @@ func TestConfig(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestExplanation(t *testing.T) {
-	long := strings.Repeat("ä", schema.MaxCertificateErrorLen)
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{nil, ""},
-		{errors.New("dial tcp 10.0.0.5:443: refused"), "The certificate authority does not answer."},
-		{fmt.Errorf("order: %w", acme.Problem{Type: "urn:dns", Detail: "no such host", Subproblems: []acme.Subproblem{
-			{Problem: acme.Problem{Detail: "a.example"}}}}), "no such host a.example"},
-		{acme.Problem{Type: "urn:dns"}, "urn:dns"},
-		{acme.Problem{Detail: "a\x00b\xff"}, "ab"},
-		{acme.Problem{Detail: "x" + long}, "x" + long[:schema.MaxCertificateErrorLen-2]},
-	} {
-		testkit.Equal(t, fmt.Sprintf("explanation of %v", c.err), certificate.Explain(c.err), c.want)
-	}
 }

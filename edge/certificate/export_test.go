@@ -17,9 +17,6 @@ func NewStorage(store schema.CertificateStore, secret string, log *slog.Logger) 
 	return newStorage(store, secret, log)
 }
 
-// Explain is explain for tests.
-var Explain = explain
-
 // ServerName is serverName for tests.
 var ServerName = serverName
 

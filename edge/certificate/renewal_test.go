@@ -27,6 +27,7 @@ type authority struct {
 	key    *ecdsa.PrivateKey
 	begun  time.Time
 	issued atomic.Int64
+	fails  error // instead of issuing
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -43,6 +44,9 @@ func (a *authority) expiry(n int64) time.Time {
 func (a *authority) IssuerKey() string { return "authority" }
 
 func (a *authority) Issue(_ context.Context, request *x509.CertificateRequest) (*certmagic.IssuedCertificate, error) {
+	if a.fails != nil {
+		return nil, a.fails
+	}
 	n := a.issued.Add(1)
 	template := &x509.Certificate{SerialNumber: big.NewInt(n), DNSNames: request.DNSNames,
 		NotBefore: a.expiry(n).Add(-90 * 24 * time.Hour), NotAfter: a.expiry(n)}

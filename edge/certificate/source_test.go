@@ -2,6 +2,8 @@ package certificate_test
 
 import (
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -11,8 +13,10 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+	"github.com/mholt/acmez/v3/acme"
 
 	"linkstream/edge/certificate"
+	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
@@ -97,6 +101,34 @@ func TestOrdersAreForVerifiedHosts(t *testing.T) {
 	testkit.Equal(t, "what its owner reads", state.Error, "The domain is not verified.")
 	testkit.Must(t, source.Fetch(t.Context(), "sho.example.com", a))
 	testkit.Equal(t, "orders", a.issued.Load(), 1)
+}
+
+// A host's owner reads what the authority says, and nothing of what else goes wrong.
+func TestOwnersReadWhyTheyHaveNoCertificate(t *testing.T) {
+	t.Parallel()
+	store := sqlitetest.New(t)
+	source, _ := openSourceOn(t, store)
+	long := strings.Repeat("ä", schema.MaxCertificateErrorLen)
+	for _, c := range []struct {
+		fails error
+		want  string
+	}{
+		{errors.New("dial tcp 10.0.0.5:443: refused"), "The certificate authority does not answer."},
+		{fmt.Errorf("order: %w", acme.Problem{Type: "urn:dns", Detail: "no such host", Subproblems: []acme.Subproblem{
+			{Problem: acme.Problem{Detail: "a.example"}}}}), "no such host a.example"},
+		{acme.Problem{Type: "urn:dns"}, "urn:dns"},
+		{acme.Problem{Detail: "a\x00b\xff"}, "ab"},
+		{acme.Problem{Detail: "x" + long}, "x" + long[:schema.MaxCertificateErrorLen-2]},
+		{nil, ""},
+	} {
+		a := newAuthority(t)
+		a.fails = c.fails
+		err := source.Fetch(t.Context(), "sho.example.com", a)
+		testkit.Equal(t, "an error", err != nil, c.fails != nil)
+		state, err := store.CertificateState(t.Context(), "sho.example.com")
+		testkit.Must(t, err)
+		testkit.Equal(t, fmt.Sprintf("what the owner reads of %v", c.fails), state.Error, c.want)
+	}
 }
 
 // After an attempt that has failed, visitors do not make the edge try again for a while.
