@@ -180,8 +180,8 @@ func (a *acmeSource) run(ctx context.Context) {
 
 // close ends all flights and the maintenance of certificates.
 func (a *acmeSource) close() {
-	a.cancel()
-	a.mu.Lock() // no flight begins from now on
+	a.mu.Lock()
+	a.cancel() // no flight begins from now on
 	a.mu.Unlock()
 	a.running.Wait()
 	a.cache.Stop()

@@ -2,7 +2,6 @@ package eventloop
 
 import (
 	"errors"
-	"net"
 	"net/netip"
 	"os"
 	"syscall"
@@ -50,11 +49,6 @@ type peer struct {
 }
 
 func (p *peer) addr() netip.Addr { return netip.AddrFrom16(p.ip).Unmap() }
-
-// tcpAddr returns the address as package net has it.
-func (p *peer) tcpAddr() *net.TCPAddr {
-	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.addr(), p.port))
-}
 
 // accept accepts the next connection of a listener, without waiting.
 func accept(listener int, p *peer) (fd int32, errno unix.Errno) {
