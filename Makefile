@@ -23,7 +23,7 @@ test: ## vet and test, on embedded engines
 	go test ./...
 
 check: ## check format, code with every build tag, and the rules of deploy/test/layout
-	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
+	@files=$$(gofmt -l .); test -z "$$files" || { echo "not formatted by gofmt:"; echo "$$files"; exit 1; }
 	go vet ./...
 	go vet -tags '$(TAGS)' ./...
 	go run honnef.co/go/tools/cmd/staticcheck -tags '$(TAGS)' ./...
@@ -32,7 +32,7 @@ check: ## check format, code with every build tag, and the rules of deploy/test/
 test-engines: ## test with the race detector, on Postgres, Kafka, ClickHouse and in Chromium, which it finds or installs
 	go run ./deploy/tools/engines go test -race -tags engines -timeout 40m ./...
 
-test-deploy: ## test images, manifests, the Debian package, the manual, alerts, certificates, generated clients, upgrades
+test-deploy: ## test images, manifests, the Debian package, the manual, alerts, certificates, clients, upgrades
 	go test -count 1 -tags deploy -timeout 60m ./deploy/test/outside ./deploy/test/upgrade ./deploy/tools/release
 
 nightly: ## test what takes hours: 3,000 seeds of the simulation, every fault, every scenario of bench, fuzzing
@@ -51,7 +51,8 @@ bench: ## run the benchmarks
 	go test -run '^$$' -bench . ./...
 
 screenshots: ## take the README's pictures of the dashboard; needs a Chromium, or apt to get one
-	go test -count 1 -tags 'engines nightly' -run '^TestDashboardPictures$$' ./deploy/test/e2e -pictures $(CURDIR)/api/dashboard/screenshots
+	go test -count 1 -tags 'engines nightly' -run '^TestDashboardPictures$$' ./deploy/test/e2e \
+		-pictures $(CURDIR)/api/dashboard/screenshots
 
 release: ## build release VERSION=1.2.3 into build/release, the same bytes each time; KEY=FILE signs it
 	go run ./deploy/tools/release $(if $(KEY),-release.key $(KEY)) $(ARGS) $(VERSION)

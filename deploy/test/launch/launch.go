@@ -1,5 +1,6 @@
-// Package launch builds the programs of this module and runs programs as processes of a test: these ones, and servers that they are
-// tested with. A process is killed when its test ends, and the last lines of its output are printed if the test has failed.
+// Package launch builds the programs of this module and runs programs as processes of a test: these ones, and servers
+// that they are tested with. A process is killed when its test ends, and the last lines of its output are printed if
+// the test has failed.
 package launch
 
 import (
@@ -41,8 +42,8 @@ var built struct {
 	programs map[string]error // to the error of its build
 }
 
-// Program returns the path of a program, the last part of its folder's name, built from this source as it is deployed: without
-// the race detector. It is built once per process.
+// Program returns the path of a program, the last part of its folder's name, built from this source as it is deployed:
+// without the race detector. It is built once per process.
 func Program(tb testing.TB, name string) string {
 	tb.Helper()
 	built.Lock()
@@ -73,7 +74,8 @@ func folderOf(name string) string {
 	return "./" + name
 }
 
-// Build builds programs of the source in a folder into another one. args are flags of go build and the programs' folders.
+// Build builds programs of the source in a folder into another one. args are flags of go build and the programs'
+// folders.
 func Build(source, into string, args ...string) error {
 	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", into + "/"}, args...)...)
 	cmd.Dir, cmd.Env = source, append(os.Environ(), "GOWORK=off")
@@ -83,8 +85,8 @@ func Build(source, into string, args ...string) error {
 	return nil
 }
 
-// lookAtSource looks at each file that may be part of a program. The go command reuses the result of a test until a file that the
-// test itself has looked at changes; the files that a compiler reads do not count.
+// lookAtSource looks at each file that may be part of a program. The go command reuses the result of a test until a
+// file that the test itself has looked at changes; the files that a compiler reads do not count.
 func lookAtSource() error {
 	return filepath.WalkDir(Root(), func(path string, entry fs.DirEntry, err error) error {
 		switch {

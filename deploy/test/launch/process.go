@@ -131,7 +131,8 @@ func (p *Process) AwaitReady(tb testing.TB, ops string) {
 	})
 }
 
-// Metric returns the value of a metric of the program that serves operators at ops, a base URL. The program must have it.
+// Metric returns the value of a metric of the program that serves operators at ops, a base URL. The program must have
+// it.
 func Metric(tb testing.TB, ops, name string) float64 {
 	tb.Helper()
 	value, err := TryMetric(ops, name)

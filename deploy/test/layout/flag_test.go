@@ -35,8 +35,8 @@ var (
 	namedVariable = regexp.MustCompile(`LINKSTREAM_((?:` + strings.ToUpper(sectionNames) + `)_[A-Z_]*[A-Z])`)
 )
 
-// settings returns the flags of the programs: the names that RegisterFlags of their configurations define, and the names in
-// the source, which has more configurations than one can import.
+// settings returns the flags of the programs: the names that RegisterFlags of their configurations define, and the
+// names in the source, which has more configurations than one can import.
 func settings(t *testing.T) (names []string) {
 	t.Helper()
 	for _, section := range []service.Section{new(edgeservice.Config), new(apiservice.Config), new(ingestservice.Config),
@@ -62,8 +62,8 @@ func settings(t *testing.T) (names []string) {
 	return slices.Compact(names)
 }
 
-// definedFlag returns the name of the flag that a call such as fs.StringVar(&c.Listen, "edge.listen", …) or fs.Func("scope", …)
-// defines, if it is a literal: the first one.
+// definedFlag returns the name of the flag that a call such as fs.StringVar(&c.Listen, "edge.listen", …) or
+// fs.Func("scope", …) defines, if it is a literal: the first one.
 func definedFlag(n ast.Node) []string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
@@ -106,7 +106,7 @@ func TestFlagsAndManual(t *testing.T) {
 	t.Run("every setting is in a table of the reference, every option of a command in the manual", func(t *testing.T) {
 		for _, name := range flags {
 			text := manual.String()
-			if strings.Contains(name, ".") && !strings.HasSuffix(name, "-file") { // settings whose name ends so are files of secrets
+			if strings.Contains(name, ".") && !strings.HasSuffix(name, "-file") { // -file: the file of a secret
 				text = table.String()
 			}
 			if !regexp.MustCompile(`-` + regexp.QuoteMeta(name) + `(?:[^a-z0-9.-]|$)`).MatchString(text) {
