@@ -200,6 +200,15 @@ func TestRestart(t *testing.T) {
 		e.restart(t)
 		testkit.Equal(t, "restored", e.resolver.Restored(), 0)
 	})
+	t.Run("nor after a kill", func(t *testing.T) {
+		e := cached(t)
+		e.restart(t) // which writes a dump
+		e.resolver.Missed()
+		testkit.Eventually(t, "the dump is removed", func() bool {
+			_, err := os.Stat(e.cfg.Snapshot)
+			return os.IsNotExist(err)
+		})
+	})
 	t.Run("links that are gone do not come back", func(t *testing.T) {
 		e := cached(t)
 		e.link(t, e.domain(t, "lost.example.com", true), "gone", second)
