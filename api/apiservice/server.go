@@ -9,7 +9,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/dashboard"
 	"linkstream/api/linkpassword"
 	"linkstream/api/request"
@@ -31,11 +30,11 @@ const (
 // the sender.
 type site interface {
 	// Credential returns what the request claims to be.
-	Credential(*fasthttp.RequestCtx) admission.Credential
-	Handle(*fasthttp.RequestCtx, *admission.Pass)
+	Credential(*fasthttp.RequestCtx) request.Credential
+	Handle(*fasthttp.RequestCtx, *request.Turn)
 	// Reject answers a request that could not be read.
-	Reject(*fasthttp.RequestCtx, *admission.Pass, *admission.Refusal)
-	// RejectBusy answers a request that the gate has refused.
+	Reject(*fasthttp.RequestCtx, *request.Turn, *request.Refusal)
+	// RejectBusy answers a request that was refused for want of a turn.
 	RejectBusy(*fasthttp.RequestCtx)
 }
 
@@ -43,15 +42,15 @@ type site interface {
 type bodySite interface {
 	site
 	// Ask returns true if Handle or Reject has to answer the request. Otherwise it has answered.
-	Ask(*fasthttp.RequestCtx, *admission.Pass) bool
+	Ask(*fasthttp.RequestCtx, *request.Turn) bool
 }
 
-// router passes requests through the gate to the API or the dashboard.
+// router lets anonymous requests take turns, and passes all to the API or the dashboard.
 type router struct {
 	api       bodySite
 	pages     site
 	passwords site
-	gate      *admission.Gate
+	anonymous *request.Anonymous
 	proxies   clientaddr.Proxies
 	tracer    *tracing.Tracer // nil: requests are not traced
 	health    bool            // /healthz is answered
@@ -60,7 +59,7 @@ type router struct {
 
 func (r *router) handle(http *fasthttp.RequestCtx) {
 	if r.health && service.AnswerHealth(http) {
-		admission.CloseUnread(http)
+		closeUnread(http)
 		return
 	}
 	r.serve(http, nil)
@@ -70,12 +69,12 @@ func (r *router) handle(http *fasthttp.RequestCtx) {
 type visit struct {
 	began time.Time
 	owner site
-	pass  *admission.Pass // nil: the gate has refused the request
+	turn  *request.Turn // nil: the request was refused
 }
 
 type visitKey struct{}
 
-// begin takes a request to the gate, unless ask has done so.
+// begin begins the turn of a request, unless ask has done so.
 func (r *router) begin(http *fasthttp.RequestCtx) *visit {
 	if v, begun := http.UserValue(visitKey{}).(*visit); begun {
 		return v
@@ -90,7 +89,7 @@ func (r *router) begin(http *fasthttp.RequestCtx) *visit {
 	case linkpassword.Owns(http):
 		v.owner = r.passwords
 	}
-	v.pass, _ = r.gate.Enter(v.owner.Credential(http), r.client(http)) // nil with its only error
+	v.turn, _ = r.anonymous.Begin(v.owner.Credential(http), r.client(http)) // nil with its only error
 	return v
 }
 
@@ -102,35 +101,35 @@ func (r *router) ask(http *fasthttp.RequestCtx) bool {
 	}
 	v := r.begin(http)
 	switch {
-	case v.pass == nil:
+	case v.turn == nil:
 		v.owner.RejectBusy(http)
-	case r.api.Ask(http, v.pass):
+	case r.api.Ask(http, v.turn):
 		return true
 	default:
-		v.pass.Leave()
+		v.turn.End()
 	}
 	r.end(http, v.began)
 	return false
 }
 
 // serve lets the owner of the request's path answer it, by refusal if that is not nil.
-func (r *router) serve(http *fasthttp.RequestCtx, refusal *admission.Refusal) {
+func (r *router) serve(http *fasthttp.RequestCtx, refusal *request.Refusal) {
 	v := r.begin(http)
 	defer r.end(http, v.began)
-	defer admission.CloseUnread(http)
+	defer closeUnread(http)
 	if refusal != nil {
-		admission.CloseGently(http)
+		closeGently(http)
 	}
-	if v.pass == nil {
+	if v.turn == nil {
 		v.owner.RejectBusy(http)
 		return
 	}
-	defer v.pass.Leave()
+	defer v.turn.End()
 	if refusal != nil {
-		v.owner.Reject(http, v.pass, refusal)
+		v.owner.Reject(http, v.turn, refusal)
 		return
 	}
-	v.owner.Handle(http, v.pass)
+	v.owner.Handle(http, v.turn)
 }
 
 // end names an answered request to its client and, at level debug, in the log.
@@ -160,15 +159,15 @@ func newServer(r *router, connections int, log *slog.Logger) *fasthttp.Server {
 	server := &fasthttp.Server{
 		Handler:   r.handle,
 		Logger:    service.ConnLogger(log),
-		ConnState: admission.Track,
+		ConnState: track,
 
 		ReadTimeout:        readTimeout,
 		WriteTimeout:       writeTimeout,
 		IdleTimeout:        idleTimeout,
 		ReadBufferSize:     maxHeaderBytes,
-		MaxRequestBodySize: 1, // bytes that are read before Handler, but after ask; admission.ReadBody has the limits
+		MaxRequestBodySize: 1, // bytes that are read before Handler, but after ask; request.ReadBody has the limits
 		StreamRequestBody:  true,
-		// admission.Listener has the limit; closed connections may still have a goroutine
+		// the listener has the limit; closed connections may still have a goroutine
 		Concurrency: 2 * connections,
 
 		SecureErrorLogMessage:        true, // headers hold tokens and sessions
@@ -177,7 +176,7 @@ func newServer(r *router, connections int, log *slog.Logger) *fasthttp.Server {
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 	}
-	service.CheckRequests(server, func(http *fasthttp.RequestCtx, err error) { r.serve(http, admission.RefusalOf(err)) })
-	admission.AskFirst(server, r.ask)
+	service.CheckRequests(server, func(http *fasthttp.RequestCtx, err error) { r.serve(http, request.RefusalOf(err)) })
+	askFirst(server, r.ask)
 	return server
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/clickreport"
 	"linkstream/api/customdomain"
@@ -19,12 +18,12 @@ import (
 	"linkstream/api/linkpassword"
 	"linkstream/api/live"
 	"linkstream/api/ratelimit"
+	"linkstream/api/reads"
 	"linkstream/api/request"
 	"linkstream/api/rest"
 	"linkstream/api/sharing"
 	"linkstream/api/shorten"
 	"linkstream/api/transfer"
-	"linkstream/api/turns"
 	"linkstream/api/webhook"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
@@ -50,7 +49,7 @@ type Service struct {
 	webhooks  *webhook.Sender
 	passwords *linkpassword.Checker
 	links     schema.Database // its reads take turns
-	clicks    turns.Store
+	clicks    reads.Store
 	log       *slog.Logger
 	clickLog  clickreport.ClickLog
 	url       schema.BaseURL
@@ -60,7 +59,7 @@ type Service struct {
 // New reads the blocklist, listens, and returns a service that serves once Run is called. The caller closes the stores
 // after Run has returned. waiting may be nil; without it the dashboard cannot tell how many clicks are still uncounted.
 func New(
-	cfg Config, links schema.Database, clicks turns.Store, waiting clickreport.ClickLog, log *slog.Logger,
+	cfg Config, links schema.Database, clicks reads.Store, waiting clickreport.ClickLog, log *slog.Logger,
 ) (*Service, error) {
 	blocked, err := blocklist.Open(cfg.Blocklist, log)
 	if err != nil {
@@ -72,7 +71,7 @@ func New(
 	}
 	set := metrics.NewSet()
 	s := &Service{
-		listener: listener, blocklist: blocked, links: turns.Links(links, set), clicks: clicks, clickLog: waiting, log: log,
+		listener: listener, blocklist: blocked, links: reads.Links(links, set), clicks: clicks, clickLog: waiting, log: log,
 		url: cfg.URL, metrics: set,
 	}
 	if s.url.IsZero() {
@@ -112,7 +111,7 @@ func NewShortener(
 
 // compose creates the API, the dashboard and the server of both.
 func (s *Service) compose(cfg Config) error {
-	requests := request.NewRecorder(s.metrics)
+	requests, work := request.NewRecorder(s.metrics), request.NewWork()
 	own, err := cfg.ownAddresses()
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func (s *Service) compose(cfg Config) error {
 	verifier := customdomain.NewVerifier(cfg.Domains, cfg.EdgeURL.Host(), s.metrics, s.log)
 	s.domains = customdomain.NewManager(s.links, verifier)
 	lag := clickreport.NewLag(s.clicks, s.clickLog, s.log)
-	clicks := turns.NewClicks(s.clicks, s.metrics)
+	clicks := reads.NewClicks(s.clicks, s.metrics)
 	s.rankings = clickreport.NewRankings(clicks, s.log)
 	s.live = live.NewHub(s.clicks, s.links, lag.CountedUntil, cfg.MaxConnections/2, s.metrics, s.log)
 	s.imports = transfer.NewUploads(s.links, transfer.NewImporter(s.shortener, s.links, s.links), s.log)
@@ -146,7 +145,7 @@ func (s *Service) compose(cfg Config) error {
 	shares := sharing.New(s.url, s.links, s.shortener, cfg.Now)
 	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Live: s.live,
 		Shortener: s.shortener, Shares: shares,
-		Domains: s.domains, Imports: s.imports, Requests: requests, Log: s.log}
+		Domains: s.domains, Imports: s.imports, Work: work, Requests: requests, Log: s.log}
 	s.pages, err = dashboard.New(
 		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen,
 			TrustedProxies: cfg.TrustedProxies,
@@ -158,12 +157,12 @@ func (s *Service) compose(cfg Config) error {
 		return err
 	}
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks,
-		lag.CountedUntil, s.live, s.webhooks, shares, requests, s.log)
+		lag.CountedUntil, s.live, s.webhooks, shares, work, requests, s.log)
 	s.passwords = linkpassword.New(s.links, s.shortener.Passwords(), cfg.Now, requests, s.log)
-	s.server = newServer(&router{api: api, pages: s.pages, passwords: s.passwords, gate: admission.NewGate(s.metrics),
+	s.server = newServer(&router{api: api, pages: s.pages, passwords: s.passwords, anonymous: request.NewAnonymous(s.metrics),
 		proxies: cfg.TrustedProxies,
 		tracer:  cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
-	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,
+	s.clients = newListener(s.listener, connLimits{Connections: cfg.MaxConnections,
 		PerAddress: cfg.MaxConnectionsPerAddress, Exempt: cfg.TrustedProxies.Contain}, s.metrics, s.log)
 	return nil
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 	"go.uber.org/goleak"
 
-	"linkstream/api/admission"
 	"linkstream/api/apiservice"
 	"linkstream/api/auth"
 	"linkstream/api/request"
@@ -326,16 +325,16 @@ func TestConfig(t *testing.T) {
 type reader struct{ *rest.API }
 
 // Ask wants all bodies.
-func (reader) Ask(*fasthttp.RequestCtx, *admission.Pass) bool { return true }
+func (reader) Ask(*fasthttp.RequestCtx, *request.Turn) bool { return true }
 
-func (r reader) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
-	pass.Leave()
-	var refusal *admission.Refusal
-	if errors.As(admission.ReadBody(http, 64<<10), &refusal) {
-		r.Reject(http, pass, refusal)
+func (r reader) Handle(http *fasthttp.RequestCtx, turn *request.Turn) {
+	turn.End()
+	var refusal *request.Refusal
+	if errors.As(request.ReadBody(http, 64<<10), &refusal) {
+		r.Reject(http, turn, refusal)
 		return
 	}
-	r.API.Handle(http, pass)
+	r.API.Handle(http, turn)
 }
 
 func TestSlowClients(t *testing.T) {
@@ -356,12 +355,12 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				api := rest.New(nil, nil, nil, nil, nil, nil, nil, nil, nil, request.NewRecorder(metrics.NewSet()), discard)
+				api := rest.New(nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, request.NewRecorder(metrics.NewSet()), discard)
 				server := apiservice.NewServer(reader{api}, discard)
 				listener := fasthttputil.NewInmemoryListener()
 				ctx, cancel := context.WithCancel(t.Context())
 				served := make(chan error, 1)
-				clients := admission.NewListener(listener, admission.Limits{Connections: 1}, metrics.NewSet(), discard)
+				clients := apiservice.NewListener(listener, apiservice.ConnLimits{Connections: 1}, metrics.NewSet(), discard)
 				go func() { served <- service.Serve(ctx, server, clients, time.Minute) }()
 				began := time.Now()
 				conn, err := listener.Dial()

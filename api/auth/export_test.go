@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"linkstream/schema/fair"
+	"linkstream/schema/turns"
 )
 
 var ParseBearer = parseBearer
@@ -21,8 +21,8 @@ const (
 	MaxWaitingEach = maxWaitingEach
 )
 
-// occupant is the network that Occupy takes slots for.
-const occupant fair.Network = 1
+// occupant is the client that Occupy takes slots for.
+var occupant = turns.Item(1)
 
 // Occupy takes every slot of the pool until release is called.
 func (p *PasswordPool) Occupy() (release func()) {
@@ -38,7 +38,7 @@ func (p *PasswordPool) Occupy() (release func()) {
 func (p *PasswordPool) takeAll() (slots int) {
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	for p.turns.Take(done, occupant) == nil {
+	for p.turns.Take(done, occupant, 1) == nil {
 		slots++
 	}
 	return slots

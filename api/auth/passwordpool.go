@@ -6,22 +6,23 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/fair"
 	"linkstream/schema/service"
+	"linkstream/schema/turns"
 )
 
 const (
-	// maxWaiting bounds all waiting calls, maxWaitingEach the waiting calls of one client. Further calls are refused at once.
+	// maxWaiting bounds all waiting calls, maxWaitingEach the waiting calls of one client. Further calls are refused at
+	// once.
 	maxWaiting     = 256
 	maxWaitingEach = 4
 	// maxWait bounds how long they wait.
 	maxWait = 5 * time.Second
 )
 
-// PasswordPool hashes and verifies passwords on at most half of the CPUs, because each computation takes 19 MiB and a CPU for 20
-// ms. Clients take turns: networks, accounts, or whatever a caller tells them apart by. Its methods may be called concurrently.
+// PasswordPool hashes and verifies passwords on at most half of the CPUs, because each computation takes 19 MiB and a
+// CPU for 20 ms. Clients take turns. Its methods may be called concurrently.
 type PasswordPool struct {
-	turns       *fair.Turns[any]
+	turns       *turns.Turns
 	unknownHash string // the hash of a random password; stands in for accounts that do not exist
 }
 
@@ -32,20 +33,22 @@ var unknownHash = sync.OnceValue(func() string { return HashPassword(NewPassword
 func NewPasswordPool() *PasswordPool { return newPasswordPool(service.CPUs()) }
 
 func newPasswordPool(cpus int) *PasswordPool {
-	return &PasswordPool{unknownHash: unknownHash(), turns: fair.NewTurns[any](fair.Limits{
+	return &PasswordPool{unknownHash: unknownHash(), turns: turns.New(turns.Limits{
 		Places: max(1, cpus/2), Waiting: maxWaiting, WaitingEach: maxWaitingEach,
 	})}
 }
 
 // Hash is HashPassword in the pool. ErrBusy if the pool has no room.
-func (p *PasswordPool) Hash(ctx context.Context, client any, password string) (hash string, err error) {
+func (p *PasswordPool) Hash(ctx context.Context, client turns.Client, password string) (hash string, err error) {
 	err = p.compute(ctx, client, func() error { hash = HashPassword(password); return nil })
 	return hash, err
 }
 
-// Verify is VerifyPassword in the pool. An empty hash stands for an account that does not exist: Verify takes as long and
-// returns false. ErrBusy if the pool has no room.
-func (p *PasswordPool) Verify(ctx context.Context, client any, hash, password string) (ok bool, err error) {
+// Verify is VerifyPassword in the pool. An empty hash stands for an account that does not exist: Verify takes as long
+// and returns false. ErrBusy if the pool has no room.
+func (p *PasswordPool) Verify(
+	ctx context.Context, client turns.Client, hash, password string,
+) (ok bool, err error) {
 	known := hash != ""
 	if !known {
 		hash = p.unknownHash
@@ -57,10 +60,10 @@ func (p *PasswordPool) Verify(ctx context.Context, client any, hash, password st
 // ErrBusy means that too many passwords are being computed. Its code is CodeUnavailable.
 var ErrBusy = schema.ClientErrorf(schema.CodeUnavailable, "Too many passwords are being checked at the moment.")
 
-func (p *PasswordPool) compute(ctx context.Context, client any, f func() error) error {
+func (p *PasswordPool) compute(ctx context.Context, client turns.Client, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	if p.turns.Take(ctx, client) != nil {
+	if p.turns.Take(ctx, client, 1) != nil {
 		return ErrBusy
 	}
 	defer p.turns.Leave(client)

@@ -12,13 +12,13 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/schema"
-	"linkstream/schema/fair"
 	"linkstream/schema/testkit"
+	"linkstream/schema/turns"
 )
 
 var (
-	here  = fair.Site(netip.MustParseAddr("192.0.2.1"))
-	there = fair.Site(netip.MustParseAddr("192.0.2.2"))
+	here  = turns.Site(netip.MustParseAddr("192.0.2.1"))
+	there = turns.Site(netip.MustParseAddr("192.0.2.2"))
 )
 
 func TestPasswordPool(t *testing.T) {
@@ -80,7 +80,7 @@ func TestPasswordPool(t *testing.T) {
 		}
 	})
 	// wantBusy requires that a call is refused at once.
-	wantBusy := func(t *testing.T, p *auth.PasswordPool, client fair.Network) {
+	wantBusy := func(t *testing.T, p *auth.PasswordPool, client turns.Client) {
 		t.Helper()
 		began := time.Now()
 		_, err := p.Hash(t.Context(), client, "correct horse")
@@ -94,7 +94,7 @@ func TestPasswordPool(t *testing.T) {
 			release := p.Occupy()
 			var waiting sync.WaitGroup
 			for i := range auth.MaxWaiting * 2 {
-				waiting.Go(func() { _, _ = p.Hash(t.Context(), fair.Network(100+i), "correct horse") })
+				waiting.Go(func() { _, _ = p.Hash(t.Context(), turns.Account(int64(i)), "correct horse") })
 			}
 			synctest.Wait()
 			testkit.Equal(t, "calls that wait", p.Waiting(), auth.MaxWaiting)

@@ -6,8 +6,9 @@ import (
 	"log/slog"
 	"time"
 
-	"linkstream/api/slowread"
+	"linkstream/api/reads"
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 // RankedAtOnce is how many links an account may have so that its ranking is part of each report of it.
@@ -16,7 +17,9 @@ const RankedAtOnce = 1000
 // rankWait is how long a page waits for the first ranking.
 const rankWait = 50 * time.Millisecond
 
-var rankLimits = slowread.Limits{Timeout: 10 * time.Second, Pause: 2 * time.Second, Share: 20, Age: 10 * time.Minute, Keys: 1000, AtOnce: 2}
+var rankLimits = reads.Limits{
+	Timeout: 10 * time.Second, Pause: 2 * time.Second, Share: 20, Age: 10 * time.Minute, Keys: 1000, AtOnce: 2,
+}
 
 // Ranking has the links of an account with the most clicks of some days.
 type Ranking struct {
@@ -30,7 +33,7 @@ type Ranking struct {
 // has as many clicks as at its time.
 type Rankings struct {
 	reports schema.ReportStore
-	read    *slowread.Results[int64, ranked] // by account
+	read    *reads.Results[int64, ranked] // by account
 	log     *slog.Logger
 }
 
@@ -43,7 +46,7 @@ type ranked struct {
 
 // NewRankings returns rankings, which somebody has to Run.
 func NewRankings(reports schema.ReportStore, log *slog.Logger) *Rankings {
-	return &Rankings{reports, slowread.New[int64, ranked](rankLimits), log}
+	return &Rankings{reports, reads.NewResults[int64, ranked](rankLimits), log}
 }
 
 // Run returns when ctx is done and no reading is under way any more. Later pages get what is known.
@@ -56,13 +59,13 @@ func (r *Rankings) Of(ctx context.Context, accountID int64, since time.Time, tot
 	}
 	ctx, cancel := context.WithTimeout(ctx, rankWait)
 	defer cancel()
-	judge := func(found slowread.Result[ranked]) slowread.Use {
+	judge := func(found reads.Result[ranked]) reads.Use {
 		if found.Value.since.Equal(since) && found.Value.total == total {
-			return slowread.Fresh
+			return reads.Fresh
 		}
-		return slowread.Old
+		return reads.Old
 	}
-	found, _ := r.read.Of(ctx, accountID, judge, func(ctx context.Context) (ranked, error) {
+	found, _ := r.read.Of(ctx, turns.Account(accountID), accountID, judge, func(ctx context.Context) (ranked, error) {
 		report, err := r.reports.Report(ctx, rankingQuery(accountID, since, time.Now()))
 		if err != nil {
 			if !errors.Is(ctx.Err(), context.Canceled) {
@@ -75,7 +78,7 @@ func (r *Rankings) Of(ctx context.Context, accountID int64, since time.Time, tot
 	if found == nil {
 		return nil
 	}
-	return &Ranking{Links: found.Value.links, At: found.At.UTC(), Exact: judge(*found) == slowread.Fresh}
+	return &Ranking{Links: found.Value.links, At: found.At.UTC(), Exact: judge(*found) == reads.Fresh}
 }
 
 // rankingQuery asks for the links with the most clicks from a day on. The clocks of edges may be ahead, so tomorrow is part of it.

@@ -8,15 +8,16 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/api/clickreport"
+	"linkstream/api/request"
 	"linkstream/schema"
 )
 
 func (d *Dashboard) routeAccount() {
-	d.get(pathAccount, d.showAccount)
-	d.post(pathPassword, d.changePassword)
-	d.post(pathZone, d.changeZone)
-	d.post(pathEndSession, d.endSession)
-	d.post(pathEndOthers, d.endOtherSessions)
+	d.get(pathAccount, request.Constant, d.showAccount)
+	d.post(pathPassword, request.Passwords, d.changePassword)
+	d.post(pathZone, request.Constant, d.changeZone)
+	d.post(pathEndSession, request.Constant, d.endSession)
+	d.post(pathEndOthers, request.Constant, d.endOtherSessions)
 }
 
 // fieldZone is the field of the account's time zone.

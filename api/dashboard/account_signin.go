@@ -10,16 +10,17 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/clickreport"
 	"linkstream/api/ratelimit"
+	"linkstream/api/request"
 	"linkstream/schema"
 )
 
 func (d *Dashboard) routeSignIn() {
-	d.openGet(pathSignIn, d.showSignIn)
-	d.openPost(pathSignIn, d.signIn)
-	d.route(fasthttp.MethodPost, pathSignOut, admitSession, d.signOut)
+	d.openGet(pathSignIn, request.Constant, d.showSignIn)
+	d.openPost(pathSignIn, request.Passwords, d.signIn)
+	d.route(fasthttp.MethodPost, pathSignOut, admitSession, request.Constant, d.signOut)
 	if d.signUp {
-		d.openGet(pathSignUp, d.showSignUp)
-		d.openPost(pathSignUp, d.makeAccount)
+		d.openGet(pathSignUp, request.Constant, d.showSignUp)
+		d.openPost(pathSignUp, request.Passwords, d.makeAccount)
 	}
 }
 
@@ -85,14 +86,14 @@ func (d *Dashboard) signIn(c *call) error {
 
 var wrongPassword = problems{"": "The email address or the password is wrong."}
 
-// authenticate returns the account and true if email and password match. It leaves the gate, because passwords have a
-// bound of their own.
+// authenticate returns the account and true if email and password match. It works without a place, because passwords
+// have a bound of their own.
 func (d *Dashboard) authenticate(c *call, email, password string) (schema.Account, bool, error) {
 	account, err := d.findAccount(c, email)
 	if err != nil {
 		return schema.Account{}, false, err
 	}
-	c.pass.Leave()
+	c.turn.End()
 	ok, err := d.passwords.Verify(c.ctx, c.site(), account.PasswordHash, password)
 	return account, ok, err
 }
@@ -157,7 +158,7 @@ func (d *Dashboard) makeAccount(c *call) error {
 	if wait, err := d.limit(c, attempts); err != nil || wait > 0 {
 		return d.tooMany(c, "signup", page, "Too many attempts.", wait, err)
 	}
-	c.pass.Leave()
+	c.turn.End()
 	hash, err := d.passwords.Hash(c.ctx, c.site(), password)
 	if err != nil {
 		return err
@@ -182,10 +183,10 @@ func (d *Dashboard) makeAccount(c *call) error {
 var passwordProblem = fmt.Sprintf("A password needs at least %d characters, and at most %d.",
 	auth.MinPasswordLen, auth.MaxPasswordLen)
 
-// limit counts attempts. It returns how long the client must wait, 0 if it may go on. The call leaves the gate while
-// the store counts.
+// limit counts attempts. It returns how long the client must wait, 0 if it may go on. The call works without a place
+// while the store counts.
 func (d *Dashboard) limit(c *call, attempts []ratelimit.Attempt) (wait time.Duration, err error) {
-	err = c.pass.Outside(func() (err error) {
+	err = c.turn.Outside(func() (err error) {
 		wait, err = d.attempts.Allow(c.ctx, attempts...)
 		return err
 	})

@@ -12,19 +12,18 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/request"
 	"linkstream/schema"
-	"linkstream/schema/fair"
+	"linkstream/schema/turns"
 )
 
 // call is one request.
 type call struct {
 	ctx       context.Context // bounds all queries of the request
 	cancel    context.CancelFunc
-	leave     func() // gives back the room of a large form; nil: none
+	leave     func() // gives the bytes of a large form back; nil: none
 	http      *fasthttp.RequestCtx
-	pass      *admission.Pass
+	turn      *request.Turn
 	dashboard *Dashboard
 	route     string // the pattern of the path
 
@@ -110,7 +109,15 @@ func (c *call) client() netip.Addr {
 }
 
 // site returns the network that the client can have for itself.
-func (c *call) site() fair.Network { return fair.Site(c.client()) }
+func (c *call) site() turns.Client { return turns.Site(c.client()) }
+
+// payer returns whose turns the work of the request takes: the account's, or without one the network's.
+func (c *call) payer() turns.Client {
+	if c.account.ID != 0 {
+		return turns.Account(c.account.ID)
+	}
+	return c.site()
+}
 
 // redirect sends the browser to another page of the dashboard.
 func (c *call) redirect(path string) error {

@@ -14,13 +14,12 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/ratelimit"
 	"linkstream/api/request"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
-	"linkstream/schema/fair"
+	"linkstream/schema/turns"
 )
 
 // Config is the configuration of the dashboard.
@@ -40,11 +39,10 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	}
 	d := &Dashboard{
 		Parts: parts, now: cfg.Now, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https",
-		signUp:  cfg.SignUp,
-		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB,
-			cfg.Now),
-		passwords: parts.Shortener.Passwords(), pace: fair.NewPace[int64](cfg.PagesPerSecond, paceOver),
-		readers: newReaders(), exports: make(chan struct{}, maxExports), room: admission.NewRoom(),
+		signUp: cfg.SignUp, proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB),
+		attempts:  ratelimit.NewAttemptLimiter(parts.DB, cfg.Now),
+		passwords: parts.Shortener.Passwords(), pace: turns.NewBucket(cfg.PagesPerSecond, paceOver),
+		readers: newReaders(), exports: turns.NewBound(maxExports, 1), bodies: request.NewBodies(),
 	}
 	var err error
 	if d.assets, err = loadAssets(); err != nil {
@@ -60,8 +58,8 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d.router.RedirectTrailingSlash, d.router.RedirectFixedPath = false, false // each page has one path
 	d.router.HandleOPTIONS = false
 	noPage := func(*call) error { return errNoPage }
-	inside, outside := d.handler(request.OtherRoute, admitAnyone, noPage),
-		d.handler(request.OtherRoute, admitNobody, noPage)
+	inside := d.handler(request.OtherRoute, admitAnyone, request.Constant, noPage)
+	outside := d.handler(request.OtherRoute, admitNobody, request.Constant, noPage)
 	d.router.NotFound = func(http *fasthttp.RequestCtx) {
 		if strings.HasPrefix(string(http.URI().PathOriginal()), Root+"/") {
 			inside(http)
@@ -69,9 +67,9 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 			outside(http)
 		}
 	}
-	d.router.MethodNotAllowed = d.handler(request.OtherRoute, admitAnyone, func(*call) error { return errMethod })
+	d.router.MethodNotAllowed = d.handler(request.OtherRoute, admitAnyone, request.Constant, func(*call) error { return errMethod })
 	d.readable, d.above, d.kept = map[string]bool{}, map[string]int{}, map[string][]string{}
-	d.withForm = map[string]makePage{}
+	d.withForm, d.prices = map[string]makePage{}, map[string]request.Price{}
 	d.routes()
 	d.answer = compressing(d.router.Handler)
 	return d, nil
@@ -79,14 +77,15 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 
 // routes registers all paths. Each noun's file adds its own.
 func (d *Dashboard) routes() {
-	d.route(fasthttp.MethodGet, "/", admitNobody, func(c *call) error { return c.redirect(Root) })
-	d.route(fasthttp.MethodGet, pathRobots, admitNobody, func(c *call) error {
+	d.route(fasthttp.MethodGet, "/", admitNobody, request.Constant, func(c *call) error { return c.redirect(Root) })
+	d.route(fasthttp.MethodGet, pathRobots, admitNobody, request.Constant, func(c *call) error {
 		c.http.SetContentType("text/plain; charset=utf-8")
 		c.http.SetBodyString("User-agent: *\nDisallow: /\n")
 		return nil
 	})
 	d.router.GET(assetRoot+"{file}", d.serveAsset)
 	d.router.HEAD(assetRoot+"{file}", d.serveAsset)
+	d.prices[fasthttp.MethodGet+" "+assetRoot+"{file}"] = request.Constant
 	d.routeSignIn()
 	d.routeAccount()
 	d.routeTokens()
@@ -100,6 +99,6 @@ func (d *Dashboard) routes() {
 	d.routeShares()
 	d.routeShared()
 	d.routeDomains()
-	d.get(pathStream, d.answerStream)
+	d.get(pathStream, request.Streams, d.answerStream)
 	d.routeReloads()
 }

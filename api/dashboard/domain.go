@@ -9,17 +9,18 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/customdomain"
+	"linkstream/api/request"
 	"linkstream/schema"
 )
 
 func (d *Dashboard) routeDomains() {
-	d.get(pathDomains, d.listDomains)
-	d.post(pathDomains, d.addDomain)
+	d.get(pathDomains, request.Constant, d.listDomains)
+	d.post(pathDomains, request.Constant, d.addDomain)
 	d.keep(pathDomains, customdomain.FieldHost)
-	d.get(pathDomains+"/{id}", d.ofDomain(d.showDomain))
-	d.post(pathDomains+"/{id}/verify", d.ofDomain(d.verifyDomain))
-	d.post(pathSite, d.ofDomain(d.setSite))
-	d.post(pathDomains+"/{id}/remove", d.ofDomain(d.removeDomain))
+	d.get(pathDomains+"/{id}", request.Constant, d.ofDomain(d.showDomain))
+	d.post(pathDomains+"/{id}/verify", request.Constant, d.ofDomain(d.verifyDomain))
+	d.post(pathSite, request.Constant, d.ofDomain(d.setSite))
+	d.post(pathDomains+"/{id}/remove", request.Constant, d.ofDomain(d.removeDomain))
 }
 
 // domainsPage is the data of the list of domains and of the form that adds one.

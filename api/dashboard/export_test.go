@@ -1,6 +1,14 @@
 package dashboard
 
-import "time"
+import (
+	"io"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/request"
+)
 
 // For tests of what pages are made of.
 var (
@@ -30,4 +38,26 @@ var (
 type (
 	Counter = counter
 	Day     = dayClicks
+)
+
+// Prices returns the price of each method of each path that is routed.
+func (d *Dashboard) Prices() map[string]request.Price {
+	prices := map[string]request.Price{}
+	for method, paths := range d.router.List() {
+		for _, path := range paths {
+			if method != fasthttp.MethodHead { // as GET
+				prices[method+" "+path] = d.prices[method+" "+path]
+			}
+		}
+	}
+	return prices
+}
+
+// NewPatientWriter returns a writer to w, whose client at the other end of a connection has to read at LowestSpeed.
+func NewPatientWriter(w io.Writer, conn net.Conn) io.Writer { return &patientWriter{to: w, conn: conn} }
+
+// For tests of files that are sent.
+const (
+	LowestSpeed = lowestSpeed
+	ReadWithin  = readWithin
 )

@@ -5,7 +5,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/request"
 	"linkstream/api/sharing"
 	"linkstream/schema"
@@ -53,6 +52,9 @@ func clientMessage(err error, code schema.Code) string {
 // fail answers with the page for an error. It logs errors that the client did not cause and does not show them.
 func (d *Dashboard) fail(c *call, err error) {
 	page := d.explain(c, err)
+	if page.Status == fasthttp.StatusTooManyRequests || page.Status == fasthttp.StatusServiceUnavailable {
+		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
+	}
 	if err := d.write(c, page.Status, "failure", page, nil); err != nil {
 		d.Log.Error("page not written", "page", "failure", "error", err)
 		c.http.Response.ResetBody()
@@ -62,21 +64,17 @@ func (d *Dashboard) fail(c *call, err error) {
 	}
 }
 
-// explain returns the page for an error and sets its headers.
+// explain returns the page for an error.
 func (d *Dashboard) explain(c *call, err error) *failure {
 	var page *failure
 	if errors.As(err, &page) {
-		if page == errTooFast {
-			c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
-		}
 		return page
 	}
-	var unread *admission.Refusal
+	var unread *request.Refusal
 	if errors.As(err, &unread) {
 		return &failure{unread.Status, "This request cannot be taken", unread.Message}
 	}
 	if page, is := busy(err); is {
-		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
 		return page
 	}
 	code := schema.ErrorCode(err)
@@ -84,7 +82,6 @@ func (d *Dashboard) explain(c *call, err error) *failure {
 	case schema.CodeNotFound:
 		return errNoPage
 	case schema.CodeBusy:
-		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
 		return &failure{fasthttp.StatusServiceUnavailable, "Your account is busy", clientMessage(err, code)}
 	}
 	method, path := string(c.http.Method()), sharing.Redact(string(c.http.URI().PathOriginal()))
@@ -95,7 +92,6 @@ func (d *Dashboard) explain(c *call, err error) *failure {
 		if errors.As(err, &of) {
 			store = of.store
 		}
-		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
 		return &failure{fasthttp.StatusServiceUnavailable, "The " + store + " cannot be reached",
 			"Short links still work. Please try again in a few seconds."}
 	}

@@ -12,20 +12,19 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/clickreport"
 	"linkstream/api/customdomain"
 	"linkstream/api/live"
 	"linkstream/api/ratelimit"
+	"linkstream/api/reads"
 	"linkstream/api/request"
 	"linkstream/api/sharing"
 	"linkstream/api/shorten"
 	"linkstream/api/transfer"
-	"linkstream/api/turns"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
-	"linkstream/schema/fair"
+	"linkstream/schema/turns"
 )
 
 // Root is the path prefix of the dashboard.
@@ -49,19 +48,20 @@ type Dashboard struct {
 	sessions  *auth.Sessions
 	attempts  *ratelimit.AttemptLimiter
 	passwords *auth.PasswordPool
-	pace      *fair.Pace[int64] // by account
-	readers   *readers          // of shared reports
+	pace      *turns.Bucket // by account
+	readers   *readers      // of shared reports
 	busyPage  []byte
 	assets    assets
 	router    *router.Router
-	answer    fasthttp.RequestHandler // router, with compressed answers
-	forms     []string                // routes of POST
-	readable  map[string]bool         // routes of GET
-	above     map[string]int          // how far the page of a route of POST is above it, see routeReloads
-	kept      map[string][]string     // fields by route of POST, see keep
-	withForm  map[string]makePage     // other pages with the form of new links, by path
-	exports   chan struct{}           // a semaphore
-	room      *admission.Room         // for large forms
+	answer    fasthttp.RequestHandler  // router, with compressed answers
+	forms     []string                 // routes of POST
+	readable  map[string]bool          // routes of GET
+	above     map[string]int           // how far the page of a route of POST is above it, see routeReloads
+	kept      map[string][]string      // fields by route of POST, see keep
+	withForm  map[string]makePage      // other pages with the form of new links, by path
+	prices    map[string]request.Price // by method and route
+	exports   *turns.Bound             // files that are being sent
+	bodies    *turns.Bound             // bytes of large forms
 }
 
 // routeReloads lets GET of a form's path lead to the nearest page above it. Browsers ask for it when somebody confirms
@@ -76,7 +76,7 @@ func (d *Dashboard) routeReloads() {
 			continue
 		}
 		d.above[form] = up
-		d.get(form, func(c *call) error {
+		d.get(form, request.Constant, func(c *call) error {
 			to := string(c.http.URI().PathOriginal())
 			for range up {
 				to = path.Dir(to)
@@ -90,26 +90,27 @@ func (d *Dashboard) routeReloads() {
 }
 
 // get handles GET and HEAD of path for signed-in users and redirects others to the sign-in page.
-func (d *Dashboard) get(path string, handle func(*call) error) {
-	d.route(fasthttp.MethodGet, path, admitAccount, handle)
+func (d *Dashboard) get(path string, price request.Price, handle func(*call) error) {
+	d.route(fasthttp.MethodGet, path, admitAccount, price, handle)
 }
 
 // post handles POST of path for signed-in users whose form carries the session's CSRF token.
-func (d *Dashboard) post(path string, handle func(*call) error) {
-	d.route(fasthttp.MethodPost, path, admitAccount, handle)
+func (d *Dashboard) post(path string, price request.Price, handle func(*call) error) {
+	d.route(fasthttp.MethodPost, path, admitAccount, price, handle)
 }
 
 // openGet and openPost handle paths that are open to everyone. call.signedIn reports whether the user is signed in.
-func (d *Dashboard) openGet(path string, handle func(*call) error) {
-	d.route(fasthttp.MethodGet, path, admitAnyone, handle)
+func (d *Dashboard) openGet(path string, price request.Price, handle func(*call) error) {
+	d.route(fasthttp.MethodGet, path, admitAnyone, price, handle)
 }
 
-func (d *Dashboard) openPost(path string, handle func(*call) error) {
-	d.route(fasthttp.MethodPost, path, admitAnyone, handle)
+func (d *Dashboard) openPost(path string, price request.Price, handle func(*call) error) {
+	d.route(fasthttp.MethodPost, path, admitAnyone, price, handle)
 }
 
-func (d *Dashboard) route(method, path string, admit guard, handle func(*call) error) {
-	handler := d.handler(path, admit, handle)
+func (d *Dashboard) route(method, path string, admit guard, price request.Price, handle func(*call) error) {
+	d.prices[method+" "+path] = price
+	handler := d.handler(path, admit, price, handle)
 	d.router.Handle(method, path, handler)
 	if method == fasthttp.MethodPost {
 		d.forms = append(d.forms, path)
@@ -137,19 +138,19 @@ func Owns(http *fasthttp.RequestCtx) bool {
 
 // Credential returns the digest of the session that a request names, zero if it names none. Readers of shared reports
 // name a share.
-func (d *Dashboard) Credential(http *fasthttp.RequestCtx) admission.Credential {
+func (d *Dashboard) Credential(http *fasthttp.RequestCtx) request.Credential {
 	if secret, shared := strings.CutPrefix(string(http.URI().PathOriginal()), sharing.Path); shared {
 		return sharing.Credential(secret)
 	}
 	return auth.SessionCredential(string(http.Request.Header.Cookie(d.cookieName(sessionCookie))))
 }
 
-// passKey is the key of the *admission.Pass among a request's user values.
-type passKey struct{}
+// turnKey is the key of the *request.Turn among a request's user values.
+type turnKey struct{}
 
-// Handle answers a request that Owns has accepted, that has passed the gate, and whose body has not been read.
-func (d *Dashboard) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
-	http.SetUserValue(passKey{}, pass)
+// Handle answers a request that Owns has accepted, that was admitted, and whose body has not been read.
+func (d *Dashboard) Handle(http *fasthttp.RequestCtx, turn *request.Turn) {
+	http.SetUserValue(turnKey{}, turn)
 	d.setHeaders(&http.Response.Header)
 	if string(http.URI().PathOriginal()) == Root+"/" { // the router treats it like Root
 		http.URI().SetPath("/")
@@ -158,13 +159,13 @@ func (d *Dashboard) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
 }
 
 // Reject answers a request that the server could not read.
-func (d *Dashboard) Reject(http *fasthttp.RequestCtx, pass *admission.Pass, refusal *admission.Refusal) {
-	http.SetUserValue(passKey{}, pass)
+func (d *Dashboard) Reject(http *fasthttp.RequestCtx, turn *request.Turn, refusal *request.Refusal) {
+	http.SetUserValue(turnKey{}, turn)
 	d.setHeaders(&http.Response.Header)
-	d.handler(request.OtherRoute, admitNobody, func(*call) error { return refusal })(http)
+	d.handler(request.OtherRoute, admitNobody, request.Constant, func(*call) error { return refusal })(http)
 }
 
-// RejectBusy answers a request that the gate has refused.
+// RejectBusy answers a request that was refused for want of a turn.
 func (d *Dashboard) RejectBusy(http *fasthttp.RequestCtx) {
 	defer func(began time.Time) {
 		d.Requests.Observe(request.OtherRoute, http.Response.StatusCode(), began)
@@ -177,10 +178,12 @@ func (d *Dashboard) RejectBusy(http *fasthttp.RequestCtx) {
 }
 
 // handler returns the fasthttp handler for a route: it admits the request, runs handle and renders its error, if any.
-func (d *Dashboard) handler(route string, admit guard, handle func(*call) error) fasthttp.RequestHandler {
+func (d *Dashboard) handler(
+	route string, admit guard, price request.Price, handle func(*call) error,
+) fasthttp.RequestHandler {
 	return func(http *fasthttp.RequestCtx) {
-		pass, _ := http.UserValue(passKey{}).(*admission.Pass)
-		c := &call{http: http, pass: pass, dashboard: d, route: route}
+		turn, _ := http.UserValue(turnKey{}).(*request.Turn)
+		c := &call{http: http, turn: turn, dashboard: d, route: route}
 		request.SetRoute(http, route)
 		c.setDeadline()
 		defer func() { c.end() }()
@@ -189,7 +192,12 @@ func (d *Dashboard) handler(route string, admit guard, handle func(*call) error)
 		defer d.recover(c)
 		admitted, err := admit(c)
 		if err == nil && admitted {
-			err = handle(c)
+			err = d.Work.Do(http, price, c.payer(), func() error {
+				if price.Waits() {
+					c.setDeadline()
+				}
+				return handle(c)
+			})
 		}
 		if err != nil {
 			d.fail(c, err)
@@ -228,7 +236,7 @@ func (d *Dashboard) setHeaders(header *fasthttp.ResponseHeader) {
 // Parts are the dashboard's dependencies.
 type Parts struct {
 	DB        schema.Database
-	Clicks    *turns.Clicks
+	Clicks    *reads.Clicks
 	Lag       *clickreport.Lag
 	Rankings  *clickreport.Rankings
 	Live      *live.Hub
@@ -236,6 +244,7 @@ type Parts struct {
 	Shares    *sharing.Shares
 	Domains   *customdomain.Manager
 	Imports   *transfer.Uploads
+	Work      *request.Work
 	Requests  *request.Recorder
 	Log       *slog.Logger
 }

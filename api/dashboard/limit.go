@@ -1,17 +1,18 @@
 package dashboard
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/ratelimit"
-	"linkstream/api/slowread"
-	"linkstream/schema/fair"
+	"linkstream/api/reads"
+	"linkstream/api/request"
+	"linkstream/schema/turns"
 )
 
 // Limits of attempts. Many people may share an address. The limit per account also locks out its owner until the window
@@ -36,7 +37,7 @@ var (
 func (d *Dashboard) byClient(
 	c *call, byAddress, bySite ratelimit.AttemptLimit, attempt ratelimit.Attempt,
 ) []ratelimit.Attempt {
-	attempts := []ratelimit.Attempt{byAddress.By(fair.Subnet(c.client()).String()), attempt}
+	attempts := []ratelimit.Attempt{byAddress.By(turns.Subnet(c.client()).String()), attempt}
 	if c.client().Is6() {
 		attempts = append(attempts, bySite.By(c.site().String()))
 	}
@@ -62,36 +63,55 @@ func tryAgain(wait time.Duration) string {
 	return "Please try again in " + english.counted(int64((wait+time.Minute-1)/time.Minute), "minute", "minutes") + "."
 }
 
-// busy reports whether err means that there is no room for an anonymous request or a password, and returns the page for
-// it.
+// busy reports whether err means that an anonymous request or a password has no turn, and returns the page for it.
 func busy(err error) (*failure, bool) {
-	return errBusy, errors.Is(err, auth.ErrBusy) || errors.Is(err, admission.ErrBusy)
+	return errBusy, errors.Is(err, auth.ErrBusy) || errors.Is(err, request.ErrBusy)
 }
 
 const readerPace = 10  // requests per second of a network, on average over paceOver
 const sharedPace = 100 // requests per second of one shared report, likewise
 
-// sharedTurns bounds the pages that are being made. Shared reports take turns, and pause after each page for as long as
-// it took, so that they read clicks at most half of the time.
-var sharedTurns = fair.Limits{Places: 1, Waiting: 64, WaitingEach: 8}
+// Pages of shared reports that are not kept are made in turns: by the account whose reports they are, one at a time of
+// an account, and within an account by share. An account and a share pause after each page for as long as it took, so
+// that readers of an account read clicks at most half of the time.
+var (
+	sharedByAccount = turns.Limits{Places: 2, PlacesEach: 1, Waiting: 1024, WaitingEach: 64}
+	sharedByShare   = turns.Limits{PlacesEach: 1, WaitingEach: 8}
+)
 
-// sharedPages keeps pages for a while, at most some 25 MiB of them. AtOnce is the number of pages that sharedTurns lets
-// be made or wait.
-var sharedPages = slowread.Limits{Timeout: 8 * time.Second, Pause: 10 * time.Second, Share: 20, Age: 30 * time.Second,
-	Keys:   128,
-	AtOnce: 1 + 64}
+// sharedPages keeps pages for a while, at most some 25 MiB of them.
+var sharedPages = reads.Limits{
+	Timeout: 8 * time.Second, Pause: 10 * time.Second, Share: 20, Age: 30 * time.Second, Keys: 128,
+}
 
 // readers has the limits and the kept pages of all readers of shared reports.
 type readers struct {
-	byNetwork *fair.Pace[fair.Network]
-	byShare   *fair.Pace[[32]byte]
-	turns     *fair.Turns[int64] // by share
-	pages     *slowread.Results[sharedKey, sharedPage]
+	byNetwork, byShare *turns.Bucket // requests
+	accounts, shares   *turns.Turns
+	pages              *reads.Results[sharedKey, sharedPage]
 }
 
 func newReaders() *readers {
-	return &readers{fair.NewPace[fair.Network](readerPace, paceOver), fair.NewPace[[32]byte](sharedPace, paceOver),
-		fair.NewTurns[int64](sharedTurns), slowread.New[sharedKey, sharedPage](sharedPages)}
+	return &readers{turns.NewBucket(readerPace, paceOver), turns.NewBucket(sharedPace, paceOver),
+		turns.New(sharedByAccount), turns.New(sharedByShare), reads.NewResults[sharedKey, sharedPage](sharedPages)}
+}
+
+// take waits for the turn of a share. After nil, leave must follow.
+func (r *readers) take(ctx context.Context, account, share turns.Client) (leave func(), err error) {
+	if err := r.shares.Take(ctx, share, 1); err != nil {
+		return nil, err
+	}
+	if err := r.accounts.Take(ctx, account, 1); err != nil {
+		r.shares.Leave(share)
+		return nil, err
+	}
+	began := time.Now()
+	return func() {
+		time.AfterFunc(time.Since(began), func() {
+			r.accounts.Leave(account)
+			r.shares.Leave(share)
+		})
+	}, nil
 }
 
 // sharedKey names a page: a share, and the fields of the query that matter.

@@ -3,21 +3,22 @@ package dashboard
 import (
 	"strconv"
 
+	"linkstream/api/request"
 	"linkstream/api/shorten"
 )
 
 func (d *Dashboard) routeLinks() {
-	d.get(pathLinks, d.listLinks)
-	d.post(pathLinks, d.createLink)
+	d.get(pathLinks, request.Reads, d.listLinks)
+	d.post(pathLinks, request.Passwords, d.createLink)
 	d.keep(pathLinks, keptFields...)
-	d.get(pathLinks+"/new", d.showNew)
-	d.post(pathLinks+"/chosen", d.changeChosen)
+	d.get(pathLinks+"/new", request.Constant, d.showNew)
+	d.post(pathLinks+"/chosen", request.Writes, d.changeChosen)
 	d.routeQR()
-	d.post(pathLink+"/active", d.ofLink(d.setActive))
-	d.get(pathLink+"/edit", d.ofLink(d.showEdit))
-	d.post(pathLink+"/edit", d.editLink)
+	d.post(pathLink+"/active", request.Constant, d.ofLink(d.setActive))
+	d.get(pathLink+"/edit", request.Constant, d.ofLink(d.showEdit))
+	d.post(pathLink+"/edit", request.Passwords, d.editLink)
 	d.keep(pathLink+"/edit", keptFields...)
-	d.post(pathLink+"/delete", d.ofLink(d.deleteLink))
+	d.post(pathLink+"/delete", request.Constant, d.ofLink(d.deleteLink))
 }
 
 // setActive switches a link on or off and returns to the page with the form.

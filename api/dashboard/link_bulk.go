@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"linkstream/api/request"
 	"linkstream/api/shorten"
 )
 
@@ -18,8 +19,8 @@ const (
 )
 
 func (d *Dashboard) routeBulk() {
-	d.get(pathBulk, d.showBulk)
-	d.post(pathBulk, d.createMany)
+	d.get(pathBulk, request.Constant, d.showBulk)
+	d.post(pathBulk, request.Writes, d.createMany)
 	d.keep(pathBulk, fieldLines, shorten.FieldTags, shorten.FieldDomainID)
 }
 

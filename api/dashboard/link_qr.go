@@ -8,14 +8,15 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/qr"
+	"linkstream/api/request"
 )
 
 const pathQR = pathLink + "/qr"
 
 func (d *Dashboard) routeQR() {
-	d.get(pathQR, d.ofLink(d.showQR))
-	d.get(pathQR+".svg", func(c *call) error { return d.downloadQR(c, qr.SVG) })
-	d.get(pathQR+".png", func(c *call) error { return d.downloadQR(c, qr.PNG) })
+	d.get(pathQR, request.Constant, d.ofLink(d.showQR))
+	d.get(pathQR+".svg", request.Constant, func(c *call) error { return d.downloadQR(c, qr.SVG) })
+	d.get(pathQR+".png", request.Pixels(qr.Price), func(c *call) error { return d.downloadQR(c, qr.PNG) })
 }
 
 // qrPage is the data of the page that styles a QR code.

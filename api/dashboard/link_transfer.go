@@ -20,6 +20,7 @@ import (
 	"linkstream/api/request"
 	"linkstream/api/transfer"
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 const (
@@ -28,19 +29,21 @@ const (
 
 // Limits of transfers.
 const (
-	maxExports   = 4                // at a time, of a process; each has a page of links in memory
+	maxExports   = 64               // at a time, one of each account; each has a page of links in memory
 	maxTransfer  = 30 * time.Minute // for a file
-	partWithin   = time.Minute      // for each MiB of a file that is sent
+	partWithin   = time.Minute      // for each MiB of a file that is received
+	readWithin   = time.Minute      // for reading a file, in addition to the time at lowestSpeed
+	lowestSpeed  = 16 << 10         // bytes per second at which a client reads a file
 	maxMultipart = transfer.MaxFile + 64<<10
 	maxField     = 1 << 10 // of a form with a file
 )
 
 func (d *Dashboard) routeTransfer() {
-	d.get(pathImport, d.showImport)
-	d.route(fasthttp.MethodPost, pathImport, admitUpload, d.receiveFile)
-	d.post(pathImport+"/start", d.startImport)
-	d.get(pathImport+"/errors.csv", d.downloadErrors)
-	d.get(pathExport, d.exportLinks)
+	d.get(pathImport, request.Constant, d.showImport)
+	d.route(fasthttp.MethodPost, pathImport, admitUpload, request.Files, d.receiveFile)
+	d.post(pathImport+"/start", request.Files, d.startImport)
+	d.get(pathImport+"/errors.csv", request.Files, d.downloadErrors)
+	d.get(pathExport, request.Files, d.exportLinks)
 }
 
 // importPage is the data of the page that imports files.
@@ -214,11 +217,16 @@ func (d *Dashboard) downloadErrors(c *call) error {
 	return nil
 }
 
-// exportLinks sends the links of the list, or all links of the account, while it reads them. If a store fails
-// meanwhile, the connection ends before the file.
+var (
+	errExporting = &failure{fasthttp.StatusTooManyRequests, "An export of your account is under way",
+		"Please try again when it has ended."}
+	errExports = &failure{fasthttp.StatusServiceUnavailable, "Other exports are under way", "Please try again in a minute."}
+)
+
+// exportLinks sends the links of the list, or all links of the account, while it reads them. If a store fails, or the
+// client reads too slowly, the connection ends before the file.
 func (d *Dashboard) exportLinks(c *call) error {
-	req := filterOf(c.query).request(c)
-	filter, err := d.Shortener.Filter(c.ctx, req)
+	filter, err := d.Shortener.Filter(c.ctx, filterOf(c.query).request(c))
 	if p, invalid := problemsOf(err); invalid {
 		return &failure{fasthttp.StatusUnprocessableEntity, "These links cannot be exported",
 			strings.Join(slices.Sorted(maps.Values(p)), " ")}
@@ -226,33 +234,23 @@ func (d *Dashboard) exportLinks(c *call) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case d.exports <- struct{}{}:
-	default:
-		return &failure{fasthttp.StatusServiceUnavailable, "Other exports are under way", "Please try again in a minute."}
+	switch d.exports.Take(turns.Account(c.account.ID), 1) {
+	case turns.ErrEach:
+		return errExporting
+	case turns.ErrAll:
+		return errExports
 	}
-	read, write := io.Pipe()
-	conn, account, zipped := c.http.Conn(), c.account.ID, request.AcceptsGzip(c.http)
-	go func() {
-		defer func() { <-d.exports }()
-		ctx, cancel := context.WithTimeout(context.Background(), maxTransfer)
-		defer cancel()
-		err := d.export(ctx, account, filter, write, conn, zipped)
-		if err != nil && !errors.Is(err, io.ErrClosedPipe) {
-			d.Log.Warn("export interrupted", "account", account, "error", err)
-		}
-		_ = write.CloseWithError(err)
-	}()
+	file := d.beginExport(c, filter)
 	first := make([]byte, 4<<10)
-	n, err := read.Read(first) // nothing was sent until here
+	n, err := file.Read(first) // nothing was sent until here
 	if err != nil || c.http.IsHead() {
-		read.Close()
+		file.Close()
 	}
 	if err != nil {
 		return err
 	}
 	c.http.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
-	if zipped {
+	if request.AcceptsGzip(c.http) {
 		c.http.Response.Header.SetContentEncoding("gzip")
 	}
 	c.attach("links-"+time.Now().UTC().Format(time.DateOnly)+".csv", "text/csv; charset=utf-8; header=present")
@@ -260,37 +258,78 @@ func (d *Dashboard) exportLinks(c *call) error {
 		c.http.SetBodyStream(struct {
 			io.Reader
 			io.Closer
-		}{io.MultiReader(bytes.NewReader(first[:n]), read), read}, -1)
+		}{io.MultiReader(bytes.NewReader(first[:n]), file), file}, -1)
 	}
 	return nil
+}
+
+// beginExport returns the file of an export of the account, which ends before its last byte can be read.
+func (d *Dashboard) beginExport(c *call, filter schema.LinkFilter) *exportedFile {
+	read, write := io.Pipe()
+	ctx, cancel := context.WithTimeout(context.Background(), maxTransfer)
+	file := &exportedFile{PipeReader: read, cancel: cancel, ended: make(chan struct{})}
+	account, zipped, to := c.account.ID, request.AcceptsGzip(c.http), &patientWriter{to: write, conn: c.http.Conn()}
+	go func() {
+		defer cancel()
+		err := d.export(ctx, account, filter, to, zipped)
+		if err != nil && !errors.Is(err, io.ErrClosedPipe) {
+			d.Log.Warn("export interrupted", "account", account, "error", err)
+		}
+		d.exports.Leave(turns.Account(account), 1)
+		close(file.ended)
+		_ = write.CloseWithError(err)
+	}()
+	return file
+}
+
+// exportedFile is the file of an export.
+type exportedFile struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the export has ended
+}
+
+// Close ends the export and waits for its end.
+func (f *exportedFile) Close() error {
+	f.cancel()
+	err := f.PipeReader.Close()
+	<-f.ended
+	return err
 }
 
 // export writes the links of the account that match filter, zipped if that is asked for. After an error the zipped file
 // has no end.
 func (d *Dashboard) export(
-	ctx context.Context, account int64, filter schema.LinkFilter, to io.Writer, conn net.Conn, zipped bool,
+	ctx context.Context, account int64, filter schema.LinkFilter, to io.Writer, zipped bool,
 ) error {
 	exporter := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(account))
 	if !zipped {
-		_, err := exporter.Export(ctx, account, filter, &patient{to, conn})
+		_, err := exporter.Export(ctx, account, filter, to)
 		return err
 	}
 	zip := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(zip)
 	zip.Reset(to)
-	if _, err := exporter.Export(ctx, account, filter, &patient{zip, conn}); err != nil {
+	if _, err := exporter.Export(ctx, account, filter, zip); err != nil {
 		return err
 	}
 	return zip.Close()
 }
 
-// patient gives the client time for each write.
-type patient struct {
-	io.Writer
-	conn net.Conn
+// patientWriter lets the client of a connection take readWithin for a whole file, in addition to a second per
+// lowestSpeed bytes. The time in which the client waits for the file does not count.
+type patientWriter struct {
+	to     io.Writer
+	conn   net.Conn
+	sent   int
+	waited time.Duration // for the client
 }
 
-func (p *patient) Write(some []byte) (int, error) {
-	_ = p.conn.SetWriteDeadline(time.Now().Add(partWithin))
-	return p.Writer.Write(some)
+func (w *patientWriter) Write(some []byte) (int, error) {
+	began := time.Now()
+	_ = w.conn.SetWriteDeadline(began.Add(readWithin + time.Duration(w.sent/lowestSpeed)*time.Second - w.waited))
+	n, err := w.to.Write(some)
+	w.sent += n
+	w.waited += time.Since(began)
+	return n, err
 }

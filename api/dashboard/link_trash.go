@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"linkstream/schema"
+
+	"linkstream/api/request"
 )
 
 // fieldDeletedAt names, in seconds since 1970, the time of a deletion of many links.
@@ -15,8 +17,8 @@ const fieldDeletedAt = "deleted_at"
 const inTrash = " The trash keeps it for 30 days."
 
 func (d *Dashboard) routeTrash() {
-	d.get(pathTrash, d.showTrash)
-	d.post(pathTrash+"/restore", d.restore)
+	d.get(pathTrash, request.Reads, d.showTrash)
+	d.post(pathTrash+"/restore", request.Writes, d.restore)
 }
 
 // trashPage is the data of the page of deleted links.

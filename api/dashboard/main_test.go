@@ -23,7 +23,7 @@ import (
 
 	"linkstream/api/apiservice"
 	"linkstream/api/clickreport"
-	"linkstream/api/turns"
+	"linkstream/api/reads"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
@@ -103,7 +103,7 @@ func startOn(t testing.TB, fault storetest.Fault, topics clickreport.ClickLog, o
 }
 
 // run runs a node on stores, and returns its base.
-func run(t testing.TB, links schema.Database, clicks turns.Store, topics clickreport.ClickLog, log io.Writer,
+func run(t testing.TB, links schema.Database, clicks reads.Store, topics clickreport.ClickLog, log io.Writer,
 	options ...option) string {
 	t.Helper()
 	cfg := apiservice.DefaultConfig()
@@ -123,7 +123,8 @@ func run(t testing.TB, links schema.Database, clicks turns.Store, topics clickre
 	return "http://" + n.Addr()
 }
 
-// passwordHash costs a check of the password as little as argon2 allows. Package auth tests the parameters of real accounts.
+// passwordHash costs a check of the password as little as argon2 allows. Package auth tests the parameters of real
+// accounts.
 var passwordHash = sync.OnceValue(func() string {
 	salt, text := []byte("salt of a test"), base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, text(salt), text(argon2.IDKey([]byte(password), salt, 1, 8, 1, 32)))

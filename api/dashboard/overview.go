@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"linkstream/api/clickreport"
+	"linkstream/api/request"
 	"linkstream/schema"
 )
 
@@ -13,7 +14,7 @@ import (
 const overviewDays = 30
 
 func (d *Dashboard) routeOverview() {
-	d.get(Root, d.showOverview)
+	d.get(Root, request.Reads, d.showOverview)
 	d.withForm[Root] = func(c *call) (string, any, error) {
 		page, err := d.overview(c)
 		return "overview", page, err

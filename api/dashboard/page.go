@@ -161,7 +161,7 @@ func (c *call) answer(status int, body []byte) {
 
 const htmlType = "text/html; charset=utf-8"
 
-// renderBusy returns the page for requests that the gate refuses, which must cost next to nothing.
+// renderBusy returns the page for requests that find no place, which must cost next to nothing.
 func (d *Dashboard) renderBusy() ([]byte, error) {
 	return d.html("failure", "layout.html", view{Data: errBusy, SignUp: d.signUp, Zone: time.UTC, numbers: english})
 }

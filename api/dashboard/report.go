@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/language/display"
 
 	"linkstream/api/clickreport"
+	"linkstream/api/request"
 	"linkstream/schema"
 )
 
@@ -26,10 +27,10 @@ const (
 )
 
 func (d *Dashboard) routeReports() {
-	d.get(pathReport, d.showReport)
-	d.get(pathLink, d.showReport)
-	d.get(pathReport+".csv", d.downloadReport)
-	d.get(pathLink+"/clicks.csv", d.downloadReport)
+	d.get(pathReport, request.Reads, d.showReport)
+	d.get(pathLink, request.Reads, d.showReport)
+	d.get(pathReport+".csv", request.Reads, d.downloadReport)
+	d.get(pathLink+"/clicks.csv", request.Reads, d.downloadReport)
 }
 
 // reportPage is the data of the report of a link, or of all links of the account.

@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"linkstream/api/clickreport"
+	"linkstream/api/request"
 	"linkstream/api/sharing"
 	"linkstream/schema"
 )
 
 func (d *Dashboard) routeShares() {
-	d.get(pathShares, d.listShares)
-	d.post(pathShares, d.createShare)
+	d.get(pathShares, request.Reads, d.listShares)
+	d.post(pathShares, request.Passwords, d.createShare)
 	d.keep(pathShares, sharing.FieldHash, sharing.FieldDomainID, sharing.FieldTag, sharing.FieldExpiresAt)
-	d.post(pathRevokeShare, d.revokeShare)
+	d.post(pathRevokeShare, request.Constant, d.revokeShare)
 }
 
 // sharesPage is the data of the page with the account's shared reports.

@@ -13,11 +13,11 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/clickreport"
+	"linkstream/api/reads"
 	"linkstream/api/request"
 	"linkstream/api/sharing"
-	"linkstream/api/slowread"
-	"linkstream/api/turns"
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 // This file shows shared reports to readers without an account. Readers do not slow down the owner: their requests have
@@ -33,8 +33,8 @@ const (
 func (d *Dashboard) Run(ctx context.Context) { d.readers.pages.Run(ctx) }
 
 func (d *Dashboard) routeShared() {
-	d.route(fasthttp.MethodGet, pathShared, admitReader, d.showShared)
-	d.route(fasthttp.MethodPost, pathShared, admitReader, d.unlockShared)
+	d.route(fasthttp.MethodGet, pathShared, admitReader, request.Reads, d.showShared)
+	d.route(fasthttp.MethodPost, pathShared, admitReader, request.Passwords, d.unlockShared)
 }
 
 var errReaders = &failure{fasthttp.StatusTooManyRequests, "Too many requests",
@@ -45,11 +45,10 @@ var errReaders = &failure{fasthttp.StatusTooManyRequests, "Too many requests",
 func admitReader(c *call) (bool, error) {
 	d, secret := c.dashboard, c.pathValue("secret")
 	c.http.Response.Header.Set("Referrer-Policy", "no-referrer")
-	if !d.readers.byNetwork.Allow(c.site()) || !d.readers.byShare.Allow(sharing.Credential(secret)) {
-		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
+	if !d.readers.byNetwork.Take(c.site()) || !d.readers.byShare.Take(turns.Credential(sharing.Credential(secret))) {
 		return false, errReaders
 	}
-	err := c.pass.LookUp(func() error {
+	err := c.turn.LookUp(func() error {
 		c.setDeadline()
 		share, owner, err := d.Shares.Open(c.ctx, secret)
 		if err == nil {
@@ -71,18 +70,19 @@ func (c *call) readAs(share schema.Share, owner schema.Account) {
 	}
 }
 
-// showShared shows a shared report, or asks for its password. Making the page has bounds of its own, so the call leaves
-// the gate.
+// showShared shows a shared report, or asks for its password. Making the page has bounds of its own, so the call works
+// without a place.
 func (d *Dashboard) showShared(c *call) error {
 	if c.share.PasswordHash != "" &&
 		!sharing.Granted(*c.share, string(c.http.Request.Header.Cookie(d.sharedCookieName()))) {
 		return d.render(c, "unlock", nil)
 	}
-	c.pass.Leave()
+	c.turn.End()
 	key := sharedKey{c.share.ID, c.sharedQuery()}
 	path, share, owner := string(c.http.URI().PathOriginal()), *c.share, c.account
-	judge := func(slowread.Result[sharedPage]) slowread.Use { return slowread.Old }
-	page, err := d.readers.pages.Of(c.ctx, key, judge, func(ctx context.Context) (sharedPage, error) {
+	judge := func(reads.Result[sharedPage]) reads.Use { return reads.Old }
+	of := turns.Readers(owner.ID)
+	page, err := d.readers.pages.Of(c.ctx, of, key, judge, func(ctx context.Context) (sharedPage, error) {
 		return d.makeShared(ctx, share, owner, path+"?"+key.query)
 	})
 	if page == nil {
@@ -131,12 +131,13 @@ func dimensionFields() (fields []string) {
 func (d *Dashboard) makeShared(
 	ctx context.Context, share schema.Share, owner schema.Account, uri string,
 ) (sharedPage, error) {
-	if err := d.readers.turns.Take(ctx, share.ID); err != nil {
+	account := turns.Readers(owner.ID)
+	leave, err := d.readers.take(ctx, account, turns.Item(share.ID))
+	if err != nil {
 		return sharedPage{}, err
 	}
-	began := time.Now()
-	defer func() { time.AfterFunc(time.Since(began), func() { d.readers.turns.Leave(share.ID) }) }()
-	c := &call{ctx: turns.ForReaders(ctx), http: &fasthttp.RequestCtx{}, dashboard: d, route: pathShared}
+	defer leave()
+	c := &call{ctx: reads.As(ctx, account), http: &fasthttp.RequestCtx{}, dashboard: d, route: pathShared}
 	c.http.Request.SetRequestURI(uri)
 	c.readAs(share, owner)
 	if err := d.showSharedReport(c); err != nil {
@@ -219,7 +220,7 @@ func (d *Dashboard) selectShared(c *call) ([]int64, error) {
 
 // unlockShared takes the password of a shared report.
 func (d *Dashboard) unlockShared(c *call) error {
-	c.pass.Leave()
+	c.turn.End()
 	right, wait, err := d.Shares.Check(c.ctx, *c.share, c.client(), c.secret("password"))
 	switch {
 	case err != nil || wait > 0:

@@ -14,9 +14,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/auth"
+	"linkstream/api/request"
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 const (
@@ -55,7 +56,8 @@ func admitAnyone(c *call) (bool, error) {
 	return err == nil, err
 }
 
-// readForm reads the form of a POST. A client that is not signed in leaves the gate while it sends, which may be slow.
+// readForm reads the form of a POST. A client that is not signed in works without a place while it sends, which may be
+// slow.
 func (c *call) readForm() (err error) {
 	switch {
 	case !c.http.IsPost():
@@ -63,13 +65,13 @@ func (c *call) readForm() (err error) {
 	case c.signedIn():
 		defer c.setDeadline()
 		if c.route == pathBulk || c.route == pathSite {
-			c.leave, err = c.dashboard.room.ReadBody(c.http, c.account.ID, maxBulkForm)
+			c.leave, err = request.ReadLarge(c.http, maxBulkForm, c.dashboard.bodies, turns.Account(c.account.ID))
 			return err
 		}
-		return admission.ReadBody(c.http, maxForm)
+		return request.ReadBody(c.http, maxForm)
 	}
 	defer c.setDeadline()
-	return c.pass.Outside(func() error { return admission.ReadBody(c.http, maxOpenForm) })
+	return c.turn.Outside(func() error { return request.ReadBody(c.http, maxOpenForm) })
 }
 
 // admitAccount admits signed-in users whose account is not suspended.
@@ -212,26 +214,26 @@ func (c *call) resume() error {
 	if secret == "" {
 		return nil
 	}
-	err := c.pass.LookUp(func() error {
+	err := c.turn.LookUp(func() error {
 		c.setDeadline() // the store may take it from now on
 		session, account, err := c.dashboard.sessions.Resume(c.ctx, secret)
 		switch {
 		case schema.ErrorCode(err) == schema.CodeUnauthorized:
-			c.pass.Distrust()
+			c.turn.Distrust()
 			return nil
 		case err != nil:
 			return err
 		}
 		c.session, c.account, c.csrf = session, account, keyed(secret, "form")
-		c.pass.Trust()
+		c.turn.Trust()
 		return nil
 	})
 	if err != nil || !c.signedIn() {
 		return err
 	}
 	account := c.account
-	if !c.dashboard.pace.Allow(account.ID) {
-		c.pass.Slow()
+	if !c.dashboard.pace.Take(turns.Account(account.ID)) {
+		c.turn.Slow()
 		return errTooFast
 	}
 	return nil

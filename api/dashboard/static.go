@@ -108,7 +108,7 @@ func (d *Dashboard) serveAsset(http *fasthttp.RequestCtx) {
 	name, _ := http.UserValue("file").(string)
 	file, ok := d.assets.files[name]
 	if !ok {
-		d.handler(request.OtherRoute, admitNobody, func(*call) error { return errNoPage })(http)
+		d.handler(request.OtherRoute, admitNobody, request.Constant, func(*call) error { return errNoPage })(http)
 		return
 	}
 	request.SetRoute(http, assetRoot+"{file}")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"linkstream/api/request"
 	"linkstream/api/shorten"
 	"linkstream/schema"
 )
@@ -13,12 +14,12 @@ import (
 const tagsPerPage = 100
 
 func (d *Dashboard) routeTags() {
-	d.get(pathTags, d.listTags)
-	d.get(pathTags+".txt", d.namesOfTags)
-	d.get(pathTag, d.showTag)
-	d.post(pathTag+"/rename", d.renameTag)
+	d.get(pathTags, request.Reads, d.listTags)
+	d.get(pathTags+".txt", request.Reads, d.namesOfTags)
+	d.get(pathTag, request.Reads, d.showTag)
+	d.post(pathTag+"/rename", request.Reads, d.renameTag)
 	d.keep(pathTag+"/rename", shorten.FieldNewTag)
-	d.post(pathTag+"/delete", d.deleteTag)
+	d.post(pathTag+"/delete", request.Reads, d.deleteTag)
 }
 
 // maxSuggested bounds the tags among which the script looks for suggestions.

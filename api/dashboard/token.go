@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"linkstream/api/auth"
+	"linkstream/api/request"
 	"linkstream/schema"
 )
 
@@ -20,10 +21,10 @@ const (
 )
 
 func (d *Dashboard) routeTokens() {
-	d.get(pathTokens, d.listTokens)
-	d.post(pathTokens, d.createToken)
+	d.get(pathTokens, request.Constant, d.listTokens)
+	d.post(pathTokens, request.Constant, d.createToken)
 	d.keep(pathTokens, "name")
-	d.post(pathRevokeToken, d.revokeToken)
+	d.post(pathRevokeToken, request.Constant, d.revokeToken)
 }
 
 // tokensPage is the data of the tokens page.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/request"
 	"linkstream/schema"
@@ -98,28 +97,28 @@ func Owns(http *fasthttp.RequestCtx) bool {
 }
 
 // Credential returns the digest of a request's token.
-func (c *Checker) Credential(http *fasthttp.RequestCtx) admission.Credential {
+func (c *Checker) Credential(http *fasthttp.RequestCtx) request.Credential {
 	return sha256.Sum256([]byte(strings.TrimPrefix(string(http.Request.Header.Peek(fasthttp.HeaderAuthorization)), "Bearer ")))
 }
 
 // Handle answers an edge that asks about an attempt.
-func (c *Checker) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
+func (c *Checker) Handle(http *fasthttp.RequestCtx, turn *request.Turn) {
 	began := time.Now()
 	defer func() { c.requests.Observe(schema.PasswordPath, http.Response.StatusCode(), began) }()
 	ctx, cancel := context.WithTimeout(request.Context(http), callTimeout)
 	defer cancel()
 	http.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
-	if known, err := c.knows(ctx, http, pass); err != nil {
+	if known, err := c.knows(ctx, http, turn); err != nil {
 		c.fail(http, err)
 		return
 	} else if !known || !http.IsPost() {
-		pass.Distrust()
+		turn.Distrust()
 		http.SetStatusCode(fasthttp.StatusUnauthorized)
 		return
 	}
-	pass.Trust()
+	turn.Trust()
 	var attempt schema.PasswordAttempt
-	if admission.ReadBody(http, maxBody) != nil || json.Unmarshal(http.PostBody(), &attempt) != nil {
+	if request.ReadBody(http, maxBody) != nil || json.Unmarshal(http.PostBody(), &attempt) != nil {
 		http.SetStatusCode(fasthttp.StatusBadRequest)
 		return
 	}
@@ -139,7 +138,7 @@ func (c *Checker) fail(http *fasthttp.RequestCtx, err error) {
 }
 
 // knows reports whether a request has the edges' token.
-func (c *Checker) knows(ctx context.Context, http *fasthttp.RequestCtx, pass *admission.Pass) (bool, error) {
+func (c *Checker) knows(ctx context.Context, http *fasthttp.RequestCtx, turn *request.Turn) (bool, error) {
 	given := c.Credential(http)
 	c.mu.Lock()
 	token, stale := c.token, time.Since(c.loadedAt) > reloadEvery
@@ -147,7 +146,7 @@ func (c *Checker) knows(ctx context.Context, http *fasthttp.RequestCtx, pass *ad
 	if equal(given, token) || !stale {
 		return equal(given, token), nil
 	}
-	err := pass.LookUp(func() error { // nothing was read yet, or the store was restored
+	err := turn.LookUp(func() error { // nothing was read yet, or the store was restored
 		first := make([]byte, keySize)
 		_, _ = rand.Read(first) // never fails, see crypto/rand
 		key, err := c.store.SharedValue(ctx, schema.SharedPasswordKey, first)
@@ -165,11 +164,11 @@ func (c *Checker) knows(ctx context.Context, http *fasthttp.RequestCtx, pass *ad
 func equal(a, b [sha256.Size]byte) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }
 
 // Reject answers a request that could not be read.
-func (c *Checker) Reject(http *fasthttp.RequestCtx, _ *admission.Pass, refusal *admission.Refusal) {
+func (c *Checker) Reject(http *fasthttp.RequestCtx, _ *request.Turn, refusal *request.Refusal) {
 	http.SetStatusCode(refusal.Status)
 }
 
-// RejectBusy answers a request that the gate has refused.
+// RejectBusy answers a request that was refused for want of a turn.
 func (c *Checker) RejectBusy(http *fasthttp.RequestCtx) {
 	http.SetStatusCode(fasthttp.StatusServiceUnavailable)
 }

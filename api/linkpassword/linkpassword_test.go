@@ -14,6 +14,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
+	"linkstream/schema/turns"
 )
 
 func TestCheck(t *testing.T) {
@@ -21,7 +22,7 @@ func TestCheck(t *testing.T) {
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(t, store.CreateAccount(t.Context(), &account))
 	pool, now := auth.NewPasswordPool(), time.Date(2026, time.November, 21, 9, 30, 0, 0, time.UTC)
-	hash, err := pool.Hash(t.Context(), account.ID, "open sesame")
+	hash, err := pool.Hash(t.Context(), turns.Account(account.ID), "open sesame")
 	testkit.Must(t, err)
 	add := func(alias string, version int64, hash string) int64 {
 		link := schema.Link{AccountID: account.ID, Hash: alias, URL: "https://example.org/", Active: true, CreatedAt: now,

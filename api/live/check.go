@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 // checkLoop ends streams whose holders or links are gone, and reads the links of topics again.
@@ -138,8 +139,8 @@ func (h *Hub) selectLinks(ctx context.Context, account int64, topics []*topic) {
 	}
 }
 
-// setLinks sets the links of a topic, unless they could not be read. It ends the topic's streams if its link is deleted, or if it has too
-// many links.
+// setLinks sets the links of a topic, unless they could not be read. It ends the topic's streams if its link is
+// deleted, or if it has too many links.
 func (h *Hub) setLinks(t *topic, links []int64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,14 +148,15 @@ func (h *Hub) setLinks(t *topic, links []int64, err error) {
 	if err != nil || h.topics[t.Topic] != t || slices.Equal(links, t.links) {
 		return
 	}
-	more := len(links) - len(t.links)
-	if t.Link != 0 || len(links) > schema.MaxReportLinks || h.usage[t.Account].links+more > maxLinksOfAccount {
+	account := turns.Account(t.Account)
+	h.counted.Leave(account, len(t.links))
+	t.links = nil
+	if t.Link != 0 || len(links) > schema.MaxReportLinks || h.counted.Take(account, len(links)) != nil {
 		for s := range t.streams {
 			h.leave(s)
 		}
 		return
 	}
-	h.addLinks(t, more)
 	t.links, t.stale = links, true
 	notify(h.early)
 }

@@ -1,8 +1,9 @@
 // Package live sends the clicks of links to clients while they are counted, as server-sent events.
 //
-// A topic is what one or more streams show: the clicks of a link, or of some or all links of an account. The hub reads the counts of all
-// topics with one query per period, however many streams they have, and tells a stream only that its topic has changed. So a stream
-// that is slow skips states and takes no memory. Without streams the hub does nothing.
+// A topic is what one or more streams show: the clicks of a link, or of some or all links of an account. The hub
+// reads the counts of all topics with one query per period, however many streams they have, and tells a stream only
+// that its topic has changed. So a stream that is slow skips states and takes no memory. Without streams the hub does
+// nothing.
 package live
 
 import (
@@ -16,10 +17,12 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/service"
+	"linkstream/schema/turns"
 )
 
 const (
-	// countEvery is the period of reading counts: with the time of the query, an event is sent within a second of its change.
+	// countEvery is the period of reading counts: with the time of the query, an event is sent within a second of its
+	// change.
 	countEvery = 900 * time.Millisecond
 	// checkEvery is the period of checks whether tokens and sessions are still valid.
 	checkEvery = 500 * time.Millisecond
@@ -32,8 +35,8 @@ const (
 	callTimeout = 5 * time.Second // of one call to a store
 )
 
-// Limits of the streams of one process. Processes share no count, because it would still hold the streams of a killed process and refuse its
-// clients when they connect again.
+// Limits of the streams of one process. Processes share no count, because it would still hold the streams of a killed
+// process and refuse its clients when they connect again.
 const (
 	MaxStreams        = 10                         // of an account
 	maxLinksOfAccount = 2 * schema.MaxReportLinks  // in all its topics together
@@ -47,7 +50,8 @@ var (
 	errStopped = schema.ClientErrorf(schema.CodeBusy, "The service is stopping: try again in a moment.")
 )
 
-// Topic says which links a stream counts: Link, or all links of the account with the tag and on the domain, if they are set.
+// Topic says which links a stream counts: Link, or all links of the account with the tag and on the domain, if they
+// are set.
 type Topic struct {
 	Account int64
 	Link    int64 // 0: any link
@@ -81,24 +85,19 @@ type linkStore interface {
 
 // Hub has all streams of a process. Its methods may be called concurrently.
 type Hub struct {
-	clicks       clickStore
-	links        linkStore
-	countedUntil func(context.Context) (time.Time, bool)
-	max          int // streams
-	log          *slog.Logger
-	early, begun chan struct{}  // signals: a topic lacks counts; the first stream was opened
-	writers      sync.WaitGroup // has the streams that are not closed
+	clicks        clickStore
+	links         linkStore
+	countedUntil  func(context.Context) (time.Time, bool)
+	open, counted *turns.Bound // streams, and links of their topics
+	log           *slog.Logger
+	early, begun  chan struct{}  // signals: a topic lacks counts; the first stream was opened
+	writers       sync.WaitGroup // has the streams that are not closed
 
 	mu      sync.Mutex
 	stopped bool
 	topics  map[Topic]*topic
 	streams map[*Stream]struct{}
-	usage   map[int64]usage // by account
-	counted int             // links of all topics
 }
-
-// usage is what an account has open.
-type usage struct{ streams, links int }
 
 // topic is a Topic with streams. The hub's mutex guards it.
 type topic struct {
@@ -115,14 +114,15 @@ type topic struct {
 	reading bool          // links are being read
 }
 
-// NewHub returns a hub with at most max streams. countedUntil returns the time up to which all clicks are counted; false if that is not
-// known.
+// NewHub returns a hub with at most max streams. countedUntil returns the time up to which all clicks are counted;
+// false if that is not known.
 func NewHub(
 	clicks clickStore, links linkStore, countedUntil func(context.Context) (time.Time, bool), max int, set *metrics.Set, log *slog.Logger,
 ) *Hub {
-	h := &Hub{clicks: clicks, links: links, countedUntil: countedUntil, max: max, log: log,
+	h := &Hub{clicks: clicks, links: links, countedUntil: countedUntil, log: log,
+		open: turns.NewBound(max, MaxStreams), counted: turns.NewBound(maxLinks, maxLinksOfAccount),
 		early: make(chan struct{}, 1), begun: make(chan struct{}, 1),
-		topics: map[Topic]*topic{}, streams: map[*Stream]struct{}{}, usage: map[int64]usage{}}
+		topics: map[Topic]*topic{}, streams: map[*Stream]struct{}{}}
 	const open = "linkstream_api_live_streams"
 	service.Describe(set, open, "Open streams of live counts.")
 	set.NewGauge(open, func() float64 {
@@ -133,9 +133,9 @@ func NewHub(
 	return h
 }
 
-// Open returns a stream of a topic, whose counts are known. links are the links of the topic; they are ignored if it is all of an
-// account. It returns ErrTooMany, CodeBusy if the process has too many streams, or the error of the click store. The caller must call
-// Close, or Serve.
+// Open returns a stream of a topic, whose counts are known. links are the links of the topic; they are ignored if it
+// is all of an account. It returns ErrTooMany, CodeBusy if the process has too many streams, or the error of the
+// click store. The caller must call Close, or Serve.
 func (h *Hub) Open(ctx context.Context, of Topic, links []int64, holder Holder) (*Stream, error) {
 	s, err := h.enter(of, links, holder)
 	if err != nil {
@@ -164,38 +164,36 @@ func (h *Hub) enter(of Topic, links []int64, holder Holder) (*Stream, error) {
 	if isNew {
 		t = &topic{Topic: of, links: links, streams: map[*Stream]struct{}{}, ready: make(chan struct{})}
 	}
-	used := h.usage[of.Account]
-	switch {
-	case h.stopped:
+	if h.stopped {
 		return nil, errStopped
-	case used.streams >= MaxStreams, isNew && used.links+len(links) > maxLinksOfAccount:
-		return nil, ErrTooMany
-	case len(h.streams) >= h.max, isNew && h.counted+len(links) > maxLinks:
-		return nil, errFull
 	}
-	s := &Stream{hub: h, topic: t, holder: holder, changed: make(chan struct{}, 1), ended: make(chan struct{})}
+	account := turns.Account(of.Account)
+	if err := h.open.Take(account, 1); err != nil {
+		return nil, refusal(err)
+	}
 	if isNew {
+		if err := h.counted.Take(account, len(links)); err != nil {
+			h.open.Leave(account, 1)
+			return nil, refusal(err)
+		}
 		h.topics[of] = t
-		h.addLinks(t, len(links))
 		notify(h.early)
 	}
+	s := &Stream{hub: h, topic: t, holder: holder, changed: make(chan struct{}, 1), ended: make(chan struct{})}
 	if len(h.streams) == 0 {
 		notify(h.begun)
 	}
 	t.streams[s], h.streams[s] = struct{}{}, struct{}{}
 	h.writers.Add(1)
-	used = h.usage[of.Account]
-	used.streams++
-	h.usage[of.Account] = used
 	return s, nil
 }
 
-// addLinks counts links of a topic. The caller holds mu.
-func (h *Hub) addLinks(t *topic, n int) {
-	used := h.usage[t.Account]
-	used.links += n
-	h.counted += n
-	h.usage[t.Account] = used
+// refusal returns the error of Open for an error of a bound.
+func refusal(err error) error {
+	if errors.Is(err, turns.ErrEach) {
+		return ErrTooMany
+	}
+	return errFull
 }
 
 // leave ends the counting of a stream, and of its topic with the last one. The caller holds mu.
@@ -210,15 +208,10 @@ func (h *Hub) leave(s *Stream) {
 		if h.topics[t.Topic] == t {
 			delete(h.topics, t.Topic)
 		}
-		h.addLinks(t, -len(t.links))
+		h.counted.Leave(turns.Account(t.Account), len(t.links))
 		t.links = nil
 	}
-	used := h.usage[t.Account]
-	if used.streams--; used.streams == 0 {
-		delete(h.usage, t.Account)
-		return
-	}
-	h.usage[t.Account] = used
+	h.open.Leave(turns.Account(t.Account), 1)
 }
 
 func notify(c chan struct{}) {
@@ -228,7 +221,8 @@ func notify(c chan struct{}) {
 	}
 }
 
-// Run reads counts and checks holders until ctx is done. Then it ends all streams and waits until their last bytes are written.
+// Run reads counts and checks holders until ctx is done. Then it ends all streams and waits until their last bytes
+// are written.
 func (h *Hub) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	loops.Go(func() { h.countLoop(ctx) })

@@ -44,8 +44,9 @@ func (s *Stream) Counts() Counts {
 	return s.topic.counts
 }
 
-// Serve answers a request with the stream, which takes over the connection: a response of the server has one deadline as a whole. data
-// appends the data of an event to dst, in one line, and returns its ID, "" for none. It must not use the request.
+// Serve answers a request with the stream, which takes over the connection: a response of the server has one deadline
+// as a whole. data appends the data of an event to dst, in one line, and returns its ID, "" for none. It must not use
+// the request.
 func (s *Stream) Serve(http *fasthttp.RequestCtx, data func(dst []byte, counts Counts) ([]byte, string)) {
 	SetHeaders(http)
 	http.SetConnectionClose()
@@ -79,8 +80,8 @@ func SetHeaders(http *fasthttp.RequestCtx) {
 	http.Response.Header.Set("X-Accel-Buffering", "no") // makes nginx pass events on at once
 }
 
-// write writes the counts, each change of them, and comments. It returns when the stream is over, or when the client has left or stops
-// reading.
+// write writes the counts, each change of them, and comments. It returns when the stream is over, or when the client
+// has left or stops reading.
 func (s *Stream) write(conn net.Conn, said []byte, left <-chan struct{}, data func([]byte, Counts) ([]byte, string)) {
 	comments := time.NewTicker(commentEvery)
 	defer comments.Stop()

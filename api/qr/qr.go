@@ -13,6 +13,7 @@ import (
 
 	"github.com/boombuler/barcode"
 	"github.com/boombuler/barcode/qr"
+	"github.com/valyala/fasthttp"
 )
 
 // Limits of a Style.
@@ -106,6 +107,17 @@ func Parse(get func(field string) (value string, given bool)) (style Style, prob
 	return style, nil
 }
 
+// Price returns the price of drawing the code that a request asks for, by the pixels of the largest image that it may
+// get.
+func Price(http *fasthttp.RequestCtx) int {
+	size, err := strconv.Atoi(string(http.QueryArgs().Peek(FieldSize)))
+	if err != nil {
+		size = Default.Size
+	}
+	size = min(max(size, MinSize), MaxSize)
+	return 1 + size*size/(256*256)
+}
+
 // luminance returns the relative luminance of a colour as WCAG 2 defines it, of 0 to 1.
 func luminance(c color.NRGBA) float64 {
 	linear := func(v uint8) float64 {
@@ -170,20 +182,30 @@ func (s Style) svg(code barcode.Barcode, modules int) []byte {
 	return append(svg, "\"/></svg>\n"...)
 }
 
-// png draws modules of the same whole number of pixels; what is left over widens the quiet zone.
+// png draws modules of the same whole number of pixels; what is left over widens the quiet zone. All rows of pixels
+// of a row of modules are copies of one.
 func (s Style) png(code barcode.Barcode, modules int) ([]byte, error) {
 	scale, size := s.Size/modules, code.Bounds().Dx()
 	first := (s.Size - scale*size) / 2
 	img := image.NewPaletted(image.Rect(0, 0, s.Size, s.Size), color.Palette{s.Background, s.Foreground})
-	for y := range size * scale {
-		for x := range size * scale {
-			if dark(code, x/scale, y/scale) {
-				img.SetColorIndex(first+x, first+y, 1)
+	row := make([]byte, s.Size)
+	for y := range size {
+		for x := range size {
+			index := byte(0)
+			if dark(code, x, y) {
+				index = 1
 			}
+			for i := range scale {
+				row[first+x*scale+i] = index
+			}
+		}
+		for i := range scale {
+			copy(img.Pix[(first+y*scale+i)*img.Stride:], row)
 		}
 	}
 	var file bytes.Buffer
-	if err := png.Encode(&file, img); err != nil {
+	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
+	if err := encoder.Encode(&file, img); err != nil {
 		return nil, fmt.Errorf("draw a QR code as PNG: %w", err)
 	}
 	return file.Bytes(), nil

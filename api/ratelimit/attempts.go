@@ -36,9 +36,9 @@ var attemptBatches = groupcommit.Limits{Batch: 128, Queue: 2048, Timeout: 5 * ti
 // maxKnownWindows bounds the windows that a limiter keeps in memory. Attempts in others are counted by the store.
 const maxKnownWindows = 1 << 16
 
-// AttemptLimiter limits attempts such as sign-ins. All processes that share the store share the counts: together they allow
-// exactly as many attempts as the limit. Refusals are answered from memory: once a limit is reached, the process does not ask
-// the store again until the window ends. The methods may be called concurrently.
+// AttemptLimiter limits attempts such as sign-ins. All processes that share the store share the counts: together they
+// allow exactly as many attempts as the limit. Refusals are answered from memory: once a limit is reached, the
+// process does not ask the store again until the window ends. The methods may be called concurrently.
 type AttemptLimiter struct {
 	store schema.AttemptStore
 	now   func() time.Time
@@ -80,8 +80,9 @@ func NewAttemptLimiter(store schema.AttemptStore, now func() time.Time) *Attempt
 	return a
 }
 
-// Allow counts attempts, which are one attempt by several subjects. It returns 0 if all are within their limits, else the time
-// until the last window that is full ends, in whole seconds. Attempts that are refused from memory are not counted.
+// Allow counts attempts, which are one attempt by several subjects. It returns 0 if all are within their limits, else
+// the time until the last window that is full ends, in whole seconds. Attempts that are refused from memory are not
+// counted.
 func (a *AttemptLimiter) Allow(ctx context.Context, attempts ...Attempt) (wait time.Duration, err error) {
 	now := a.now()
 	windows := windowsOf(attempts, now)
@@ -117,7 +118,8 @@ func windowsOf(attempts []Attempt, now time.Time) []counted {
 	return windows
 }
 
-// claim notes that attempts are being counted in windows, unless one of them is full. It returns how long that one lasts.
+// claim notes that attempts are being counted in windows, unless one of them is full. It returns how long that one
+// lasts.
 func (a *AttemptLimiter) claim(windows []counted, now time.Time) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

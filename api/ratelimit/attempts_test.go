@@ -40,8 +40,8 @@ type processes struct {
 	limiters []*ratelimit.AttemptLimiter
 }
 
-// onProcesses runs a test with three processes. In its bubble the clock starts at a full hour and advances only while every
-// goroutine waits.
+// onProcesses runs a test with three processes. In its bubble the clock starts at a full hour and advances only while
+// every goroutine waits.
 func onProcesses(t *testing.T, name string, test func(t *testing.T, p processes)) {
 	t.Run(name, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")

@@ -1,5 +1,5 @@
-// Package ratelimit limits how often something may be done: API requests by each token, and attempts such as sign-ins by
-// each address or account. Limits hold for all processes that share a store.
+// Package ratelimit limits how often something may be done: API requests by each token, and attempts such as sign-ins
+// by each address or account. Limits hold for all processes that share a store.
 package ratelimit
 
 import (

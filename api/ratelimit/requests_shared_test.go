@@ -17,7 +17,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// cluster is several limiters that share a token. Each has a store of its own on the same file, as if it were a process.
+// cluster is several limiters that share a token. Each has a store of its own on the same file, as if it were a
+// process.
 type cluster struct {
 	tokenID  int64
 	limiters []*ratelimit.RequestLimiter

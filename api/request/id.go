@@ -14,8 +14,8 @@ const maxID = 128
 
 type idKey struct{}
 
-// AssignID gives a request an id: that in its header if it is a valid one, so that an id of a proxy or client goes on, or a new random
-// one.
+// AssignID gives a request an id: that in its header if it is a valid one, so that an id of a proxy or client goes
+// on, or a new random one.
 func AssignID(http *fasthttp.RequestCtx) {
 	id := string(http.Request.Header.Peek(IDHeader))
 	if !validID(id) {
@@ -33,7 +33,8 @@ func ID(http *fasthttp.RequestCtx) string {
 // AnswerID writes the id of a request into its answer.
 func AnswerID(http *fasthttp.RequestCtx) { http.Response.Header.Set(IDHeader, ID(http)) }
 
-// validID reports whether an id may stand in a log: 1 to 128 letters, digits, and characters of UUIDs, base64 and trace ids.
+// validID reports whether an id may stand in a log: 1 to 128 letters, digits, and characters of UUIDs, base64 and
+// trace ids.
 func validID(id string) bool {
 	if len(id) == 0 || len(id) > maxID {
 		return false

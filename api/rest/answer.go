@@ -7,7 +7,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/request"
 	"linkstream/schema"
 )
@@ -15,7 +14,7 @@ import (
 const (
 	// storeRetryAfter is the Retry-After, in seconds, of answers about a store that is unavailable.
 	storeRetryAfter = "5"
-	// busyRetryAfter is the Retry-After of requests that the gate has refused.
+	// busyRetryAfter is the Retry-After of requests that was refused for want of a turn.
 	busyRetryAfter = "1"
 )
 
@@ -113,7 +112,7 @@ func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body fa
 	if errors.As(err, &ofHTTP) {
 		return ofHTTP.status, failure{Error: ofHTTP.code, Message: ofHTTP.message}
 	}
-	var unread *admission.Refusal
+	var unread *request.Refusal
 	if errors.As(err, &unread) {
 		if unread.Status == fasthttp.StatusTooManyRequests || unread.Status == fasthttp.StatusServiceUnavailable { // no room
 			http.Response.Header.Set("Retry-After", busyRetryAfter)

@@ -1,6 +1,12 @@
 package rest
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/request"
+)
 
 // What reads and writes JSON text.
 var (
@@ -22,4 +28,17 @@ func Members(object []byte) (map[string]json.RawMessage, bool) {
 // Elements returns the elements of an array, at most one more than limit.
 func Elements(array []byte, limit int) ([]string, bool) {
 	return appendElements(nil, string(array), limit)
+}
+
+// Prices returns the price of each method of each path that is routed.
+func (a *API) Prices() map[string]request.Price {
+	prices := map[string]request.Price{}
+	for method, paths := range a.router.List() {
+		for _, path := range paths {
+			if method != fasthttp.MethodHead { // as GET
+				prices[method+" "+path] = a.prices[method+" "+path]
+			}
+		}
+	}
+	return prices
 }

@@ -21,16 +21,17 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/live"
+	"linkstream/api/qr"
 	"linkstream/api/ratelimit"
+	"linkstream/api/reads"
 	"linkstream/api/request"
 	"linkstream/api/sharing"
 	"linkstream/api/shorten"
-	"linkstream/api/turns"
 	"linkstream/api/webhook"
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 const (
@@ -75,14 +76,16 @@ type API struct {
 	shortener *shorten.Shortener
 	links     linkStore
 	underWay  sync.Map // of keyedCall
-	clicks    *turns.Clicks
+	clicks    *reads.Clicks
 	// countedUntil returns the time up to which all clicks are counted; false if that is not known.
 	countedUntil func(context.Context) (time.Time, bool)
 	live         *live.Hub
 	webhooks     *webhook.Sender
 	shares       *sharing.Shares
-	room         *admission.Room // for large bodies
+	bodies       *turns.Bound // bytes of large bodies
+	work         *request.Work
 	router       *router.Router
+	prices       map[string]request.Price // by method and path
 	requests     *request.Recorder
 	log          *slog.Logger
 }
@@ -100,35 +103,36 @@ type linkStore interface {
 
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links linkStore,
-	clicks *turns.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub,
-	webhooks *webhook.Sender, shares *sharing.Shares, requests *request.Recorder, log *slog.Logger) *API {
+	clicks *reads.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub,
+	webhooks *webhook.Sender, shares *sharing.Shares, work *request.Work, requests *request.Recorder, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, countedUntil: countedUntil,
-		live: streams, webhooks: webhooks, shares: shares, room: admission.NewRoom(), requests: requests, log: log,
+		live: streams, webhooks: webhooks, shares: shares, bodies: request.NewBodies(),
+		work: work, prices: map[string]request.Price{}, requests: requests, log: log,
 	}
 	a.router = router.New()
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path
-	a.route(fasthttp.MethodPost, pathShorten, a.createLink)
-	a.route(fasthttp.MethodGet, pathLinks, a.listLinks)
-	a.route(fasthttp.MethodPost, pathBulk, a.createLinks)
-	a.route(fasthttp.MethodPost, pathBulkEdit, a.editLinks)
-	a.route(fasthttp.MethodPost, pathBulkDelete, a.deleteLinks)
-	a.route(fasthttp.MethodGet, pathTags, a.listTags)
-	a.route(fasthttp.MethodGet, pathDomains, a.listDomains)
-	a.route(fasthttp.MethodGet, pathLink, a.ofLink(a.answerLink))
-	a.route(fasthttp.MethodPatch, pathLink, a.ofLink(a.editLink))
-	a.route(fasthttp.MethodDelete, pathLink, a.ofLink(a.deleteLink))
-	a.route(fasthttp.MethodPost, pathRestore, a.restoreLink)
-	a.route(fasthttp.MethodGet, pathStats, a.ofLink(a.linkStats))
-	a.route(fasthttp.MethodGet, pathQR, a.linkQR)
-	a.route(fasthttp.MethodGet, pathLinkReport, a.linkReport)
-	a.route(fasthttp.MethodGet, pathReport, a.accountReport)
-	a.route(fasthttp.MethodGet, pathLinkLive, a.linkLive)
-	a.route(fasthttp.MethodGet, pathLive, a.accountLive)
+	a.route(fasthttp.MethodPost, pathShorten, request.Passwords, a.createLink)
+	a.route(fasthttp.MethodGet, pathLinks, request.Reads, a.listLinks)
+	a.route(fasthttp.MethodPost, pathBulk, request.Writes, a.createLinks)
+	a.route(fasthttp.MethodPost, pathBulkEdit, request.Writes, a.editLinks)
+	a.route(fasthttp.MethodPost, pathBulkDelete, request.Writes, a.deleteLinks)
+	a.route(fasthttp.MethodGet, pathTags, request.Reads, a.listTags)
+	a.route(fasthttp.MethodGet, pathDomains, request.Constant, a.listDomains)
+	a.route(fasthttp.MethodGet, pathLink, request.Reads, a.ofLink(a.answerLink))
+	a.route(fasthttp.MethodPatch, pathLink, request.Passwords, a.ofLink(a.editLink))
+	a.route(fasthttp.MethodDelete, pathLink, request.Constant, a.ofLink(a.deleteLink))
+	a.route(fasthttp.MethodPost, pathRestore, request.Reads, a.restoreLink)
+	a.route(fasthttp.MethodGet, pathStats, request.Reads, a.ofLink(a.linkStats))
+	a.route(fasthttp.MethodGet, pathQR, request.Pixels(qr.Price), a.linkQR)
+	a.route(fasthttp.MethodGet, pathLinkReport, request.Reads, a.linkReport)
+	a.route(fasthttp.MethodGet, pathReport, request.Reads, a.accountReport)
+	a.route(fasthttp.MethodGet, pathLinkLive, request.Streams, a.linkLive)
+	a.route(fasthttp.MethodGet, pathLive, request.Streams, a.accountLive)
 	a.routeWebhooks()
 	a.routeShares()
-	a.route(fasthttp.MethodGet, pathAccount, a.getAccount)
-	a.route(fasthttp.MethodGet, pathOpenAPI, a.describe)
+	a.route(fasthttp.MethodGet, pathAccount, request.Constant, a.getAccount)
+	a.route(fasthttp.MethodGet, pathOpenAPI, request.Constant, a.describe)
 	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }
 	a.router.MethodNotAllowed = func(http *fasthttp.RequestCtx) { a.fail(http, errMethod) } // the router has set Allow
 	a.router.GlobalOPTIONS = func(http *fasthttp.RequestCtx) { http.SetStatusCode(fasthttp.StatusNoContent) }
@@ -139,9 +143,9 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 type call struct {
 	ctx     context.Context // for calls to the stores
 	cancel  context.CancelFunc
-	leave   func() // gives back the room of the body; nil: none
+	leave   func() // gives the bytes of the body back; nil: none
 	http    *fasthttp.RequestCtx
-	pass    *admission.Pass
+	turn    *request.Turn
 	account int64  // 0 if the path needs no token
 	token   int64  // its ID; 0 if the path needs none
 	scopes  string // of the token, see schema.HasScope
@@ -159,7 +163,8 @@ type callKey struct{}
 func callOf(http *fasthttp.RequestCtx) *call { return http.UserValue(callKey{}).(*call) }
 
 // route registers the handler of a path. An error that it returns becomes the answer. GET also registers HEAD.
-func (a *API) route(method, path string, handle func(*call) error) {
+func (a *API) route(method, path string, price request.Price, handle func(*call) error) {
+	a.prices[method+" "+path] = price
 	scope := scopeOf(method, path)
 	handler := func(http *fasthttp.RequestCtx) {
 		c := callOf(http)
@@ -167,7 +172,12 @@ func (a *API) route(method, path string, handle func(*call) error) {
 		request.SetRoute(http, path)
 		err := error(errScope)
 		if scope == "" || schema.HasScope(c.scopes, scope) {
-			err = handle(c)
+			err = a.work.Do(http, price, turns.Account(c.account), func() error {
+				if price.Waits() {
+					c.setDeadline(callTimeout)
+				}
+				return handle(c)
+			})
 		}
 		if err != nil {
 			a.fail(http, err)
@@ -196,19 +206,19 @@ func scopeOf(method, path string) string {
 }
 
 // Credential returns the digest of a request's API token, zero without a well-formed token.
-func (a *API) Credential(http *fasthttp.RequestCtx) admission.Credential {
+func (a *API) Credential(http *fasthttp.RequestCtx) request.Credential {
 	return auth.Credential(http.Request.Header.Peek("Authorization"))
 }
 
-// Handle answers a request that has passed the gate and whose body has not been read.
-func (a *API) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) { a.serve(http, pass, nil) }
+// Handle answers a request that was admitted and whose body has not been read.
+func (a *API) Handle(http *fasthttp.RequestCtx, turn *request.Turn) { a.serve(http, turn, nil) }
 
 // Reject answers a request that could not be read. Authentication and the rate limit still come first.
-func (a *API) Reject(http *fasthttp.RequestCtx, pass *admission.Pass, refusal *admission.Refusal) {
-	a.serve(http, pass, refusal)
+func (a *API) Reject(http *fasthttp.RequestCtx, turn *request.Turn, refusal *request.Refusal) {
+	a.serve(http, turn, refusal)
 }
 
-// RejectBusy answers a request that the gate has refused.
+// RejectBusy answers a request that was refused for want of a turn.
 func (a *API) RejectBusy(http *fasthttp.RequestCtx) {
 	defer func(began time.Time) {
 		a.requests.Observe(request.OtherRoute, http.Response.StatusCode(), began)
@@ -225,9 +235,9 @@ func setHeaders(header *fasthttp.ResponseHeader) {
 
 // Ask reports whether the body of a request is wanted, which Handle or Reject then answers. Otherwise it has answered
 // the request. Handle need not be asked first.
-func (a *API) Ask(http *fasthttp.RequestCtx, pass *admission.Pass) (wanted bool) {
+func (a *API) Ask(http *fasthttp.RequestCtx, turn *request.Turn) (wanted bool) {
 	defer a.recover(http)
-	c, err := a.open(http, pass)
+	c, err := a.open(http, turn)
 	if err == nil && c.takesBody {
 		return true
 	}
@@ -238,12 +248,12 @@ func (a *API) Ask(http *fasthttp.RequestCtx, pass *admission.Pass) (wanted bool)
 // serve answers a request, with err if that is not nil. Below /api/v1 authentication comes first, then the rate limit,
 // then the body and everything else. So every answer to a valid token carries the rate limit headers, and nobody else's
 // body is read.
-func (a *API) serve(http *fasthttp.RequestCtx, pass *admission.Pass, err error) {
+func (a *API) serve(http *fasthttp.RequestCtx, turn *request.Turn, err error) {
 	defer a.recover(http)
 	c, asked := http.UserValue(callKey{}).(*call)
 	if !asked {
 		var denied error
-		if c, denied = a.open(http, pass); denied != nil {
+		if c, denied = a.open(http, turn); denied != nil {
 			err = denied
 		}
 	}
@@ -251,8 +261,8 @@ func (a *API) serve(http *fasthttp.RequestCtx, pass *admission.Pass, err error) 
 }
 
 // open begins a call, which answer ends. It returns why the caller is denied.
-func (a *API) open(http *fasthttp.RequestCtx, pass *admission.Pass) (*call, error) {
-	c := &call{http: http, pass: pass, arrived: time.Now(), route: request.OtherRoute}
+func (a *API) open(http *fasthttp.RequestCtx, turn *request.Turn) (*call, error) {
+	c := &call{http: http, turn: turn, arrived: time.Now(), route: request.OtherRoute}
 	c.setDeadline(callTimeout)
 	http.SetUserValue(callKey{}, c)
 	setHeaders(&http.Response.Header)
@@ -287,22 +297,22 @@ func (a *API) answer(c *call, err error) {
 // admit authenticates the caller and applies the rate limit.
 func (a *API) admit(c *call) error {
 	var grant auth.Grant
-	err := c.pass.LookUp(func() (err error) {
+	err := c.turn.LookUp(func() (err error) {
 		c.setDeadline(callTimeout) // the stores may take it from now on
 		grant, err = a.tokens.Authenticate(c.ctx, c.http.Request.Header.Peek("Authorization"))
 		return err
 	})
 	switch {
-	case errors.Is(err, admission.ErrBusy):
+	case errors.Is(err, request.ErrBusy):
 		c.http.Response.Header.Set("Retry-After", busyRetryAfter)
 		return errBusy
 	case err != nil:
 		if schema.ErrorCode(err) == schema.CodeUnauthorized {
-			c.pass.Distrust()
+			c.turn.Distrust()
 		}
 		return withOutage("API tokens cannot be checked", err)
 	}
-	c.pass.Trust()
+	c.turn.Trust()
 	c.token = grant.TokenID
 	if _, err := a.count(c, 1); err != nil {
 		return err
@@ -323,7 +333,7 @@ func (a *API) count(c *call, n int) (ratelimit.Quota, error) {
 		return quota, withOutage("The rate limit cannot be checked", err)
 	case !quota.OK:
 		c.http.Response.Header.Set("Retry-After", strconv.Itoa(int(quota.RetryAfter.Seconds())))
-		c.pass.Slow()
+		c.turn.Slow()
 		return quota, errTooMany
 	}
 	return quota, nil
@@ -349,10 +359,10 @@ func (a *API) readBody(c *call) (err error) {
 	defer c.setDeadline(callTimeout)
 	switch string(c.http.URI().PathOriginal()) {
 	case pathBulk, pathBulkEdit, pathBulkDelete:
-		c.leave, err = a.room.ReadBody(c.http, c.account, maxBulkBody)
+		c.leave, err = request.ReadLarge(c.http, maxBulkBody, a.bodies, turns.Account(c.account))
 		return err
 	}
-	return admission.ReadBody(c.http, maxBody)
+	return request.ReadBody(c.http, maxBody)
 }
 
 // end releases the resources of the call.

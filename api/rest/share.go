@@ -3,6 +3,7 @@ package rest
 import (
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/request"
 	"linkstream/api/sharing"
 	"linkstream/schema"
 )
@@ -38,10 +39,10 @@ func newShareItem(s schema.Share) shareItem {
 }
 
 func (a *API) routeShares() {
-	a.route(fasthttp.MethodPost, pathShares, a.createShare)
-	a.route(fasthttp.MethodGet, pathShares, a.listShares)
-	a.route(fasthttp.MethodGet, pathShare, a.getShare)
-	a.route(fasthttp.MethodDelete, pathShare, a.deleteShare)
+	a.route(fasthttp.MethodPost, pathShares, request.Passwords, a.createShare)
+	a.route(fasthttp.MethodGet, pathShares, request.Constant, a.listShares)
+	a.route(fasthttp.MethodGet, pathShare, request.Constant, a.getShare)
+	a.route(fasthttp.MethodDelete, pathShare, request.Constant, a.deleteShare)
 }
 
 const (

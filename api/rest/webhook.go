@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/request"
 	"linkstream/api/shorten"
 	"linkstream/api/webhook"
 	"linkstream/schema"
@@ -73,15 +74,15 @@ func newWebhookItem(h schema.Webhook) webhookItem {
 }
 
 func (a *API) routeWebhooks() {
-	a.route(fasthttp.MethodPost, pathWebhooks, a.createWebhook)
-	a.route(fasthttp.MethodGet, pathWebhooks, a.listWebhooks)
-	a.route(fasthttp.MethodGet, pathWebhook, a.ofWebhook(a.getWebhook))
-	a.route(fasthttp.MethodPatch, pathWebhook, a.ofWebhook(a.editWebhook))
-	a.route(fasthttp.MethodDelete, pathWebhook, a.ofWebhook(a.deleteWebhook))
-	a.route(fasthttp.MethodPost, pathWebhook+"/test", a.ofWebhook(a.testWebhook))
-	a.route(fasthttp.MethodPost, pathWebhook+"/rotate", a.ofWebhook(a.rotateSecret))
-	a.route(fasthttp.MethodGet, pathWebhook+"/deliveries", a.ofWebhook(a.listDeliveries))
-	a.route(fasthttp.MethodPost, pathWebhook+"/deliveries/{delivery}/resend", a.ofWebhook(a.resendDelivery))
+	a.route(fasthttp.MethodPost, pathWebhooks, request.Constant, a.createWebhook)
+	a.route(fasthttp.MethodGet, pathWebhooks, request.Constant, a.listWebhooks)
+	a.route(fasthttp.MethodGet, pathWebhook, request.Constant, a.ofWebhook(a.getWebhook))
+	a.route(fasthttp.MethodPatch, pathWebhook, request.Constant, a.ofWebhook(a.editWebhook))
+	a.route(fasthttp.MethodDelete, pathWebhook, request.Constant, a.ofWebhook(a.deleteWebhook))
+	a.route(fasthttp.MethodPost, pathWebhook+"/test", request.Constant, a.ofWebhook(a.testWebhook))
+	a.route(fasthttp.MethodPost, pathWebhook+"/rotate", request.Constant, a.ofWebhook(a.rotateSecret))
+	a.route(fasthttp.MethodGet, pathWebhook+"/deliveries", request.Constant, a.ofWebhook(a.listDeliveries))
+	a.route(fasthttp.MethodPost, pathWebhook+"/deliveries/{delivery}/resend", request.Constant, a.ofWebhook(a.resendDelivery))
 }
 
 // createWebhook answers POST /api/v1/webhooks.

@@ -18,6 +18,7 @@ import (
 	"linkstream/api/linkpassword"
 	"linkstream/api/shorten"
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 // Path precedes the secret in the path of a shared report.
@@ -89,7 +90,7 @@ func (s *Shares) Create(ctx context.Context, req Request) (share schema.Share, u
 		return share, "", shorten.InvalidFields(problems)
 	}
 	if req.Password != nil {
-		if share.PasswordHash, err = s.shortener.Passwords().Hash(ctx, req.AccountID, *req.Password); err != nil {
+		if share.PasswordHash, err = s.shortener.Passwords().Hash(ctx, turns.Account(req.AccountID), *req.Password); err != nil {
 			return share, "", err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 // The fields of a change of many links.
@@ -22,10 +23,11 @@ type LinkName struct {
 	Malformed map[string][]string
 }
 
-// ChangeAll edits up to schema.MaxLinkBatch links of an account in one transaction, or deletes them if edit is nil, and returns what
-// became of each in the order of the names; a Result has the link as it was before. The call is recorded with the changes as in
-// CreateOnce. CodeInvalid and CodeUnsafeURL if the edit is valid for no link; what is wrong for one link only, such as too many tags, is
-// that link's outcome. After an error nothing has changed, unless it is CodeUnavailable: then all or nothing has.
+// ChangeAll edits up to schema.MaxLinkBatch links of an account in one transaction, or deletes them if edit is nil, and
+// returns what became of each in the order of the names; a Result has the link as it was before. The call is recorded
+// with the changes as in CreateOnce. CodeInvalid and CodeUnsafeURL if the edit is valid for no link; what is wrong for
+// one link only, such as too many tags, is that link's outcome. After an error nothing has changed, unless it is
+// CodeUnavailable: then all or nothing has.
 func (s *Shortener) ChangeAll(ctx context.Context, accountID int64, names []LinkName, edit *Edit, record *Record) ([]Result, error) {
 	results, err := s.named(ctx, accountID, names)
 	if err != nil {
@@ -106,7 +108,7 @@ func (s *Shortener) eachEdit(ctx context.Context, accountID int64, edit Edit, no
 	if password != nil {
 		passwordHash = new("")
 		if *password != "" {
-			if *passwordHash, err = s.passwords.Hash(ctx, accountID, *password); err != nil {
+			if *passwordHash, err = s.passwords.Hash(ctx, turns.Account(accountID), *password); err != nil {
 				return nil, err
 			}
 		}
@@ -119,8 +121,8 @@ func (s *Shortener) eachEdit(ctx context.Context, accountID int64, edit Edit, no
 	}, nil
 }
 
-// ChangeByID is ChangeAll at a time, in whole seconds, for links with IDs, schema.MaxLinkBatch per transaction. It returns how many links
-// have changed, and the first error of one that has not.
+// ChangeByID is ChangeAll at a time, in whole seconds, for links with IDs, schema.MaxLinkBatch per transaction. It
+// returns how many links have changed, and the first error of one that has not.
 func (s *Shortener) ChangeByID(ctx context.Context, accountID int64, ids []int64, edit *Edit, at time.Time) (changed int, refused, err error) {
 	var each func(schema.Link) (schema.LinkEdit, error)
 	if edit != nil {

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
-// draft is a request under validation. newDraft checks the fields that need no store; lookUp or lookUpAll reads domains and hosts for the others;
-// finish checks the rest.
+// draft is a request under validation. newDraft checks the fields that need no store; lookUp or lookUpAll reads domains
+// and hosts for the others; finish checks the rest.
 type draft struct {
 	req     *Request
 	v       validation
@@ -70,8 +71,8 @@ func (d *draft) parse(field, address string) {
 	}
 }
 
-// domainID returns the ID of the domain that has to be looked up. ok is false for the default domain, and if the field is
-// malformed.
+// domainID returns the ID of the domain that has to be looked up. ok is false for the default domain, and if the field
+// is malformed.
 func (d *draft) domainID() (id int64, ok bool) {
 	if d.req.DomainID == nil || d.v.invalid[FieldDomainID] != nil {
 		return 0, false
@@ -94,7 +95,8 @@ func (s *Shortener) finish(d *draft, k known) error {
 	return d.v.outcome()
 }
 
-// hashPasswords sets the password hashes of an account's drafts. Links that are created together with one password share its hash.
+// hashPasswords sets the password hashes of an account's drafts. Links that are created together with one password
+// share its hash.
 func (s *Shortener) hashPasswords(ctx context.Context, drafts []*draft) error {
 	hashes := map[string]string{}
 	for _, d := range drafts {
@@ -104,7 +106,7 @@ func (s *Shortener) hashPasswords(ctx context.Context, drafts []*draft) error {
 		hash, known := hashes[*d.v.newPassword]
 		if !known {
 			var err error
-			if hash, err = s.passwords.Hash(ctx, d.link.AccountID, *d.v.newPassword); err != nil {
+			if hash, err = s.passwords.Hash(ctx, turns.Account(d.link.AccountID), *d.v.newPassword); err != nil {
 				return err
 			}
 			hashes[*d.v.newPassword] = hash

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 // Edit is a change of a link. A nil field stays as it is.
@@ -28,8 +29,8 @@ type Edit struct {
 // FieldBody stands in validation errors for a request that changes nothing.
 const FieldBody = "body"
 
-// Edit changes a link and returns it as it is then. CodeInvalid names every invalid field, and an edit without a field is
-// invalid; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile; CodeConflict as Edit says.
+// Edit changes a link and returns it as it is then. CodeInvalid names every invalid field, and an edit without a field
+// is invalid; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile; CodeConflict as Edit says.
 func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (schema.Link, error) {
 	now := time.Now().UTC().Truncate(time.Second)
 	var passwordHash *string
@@ -38,7 +39,7 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 		if err == nil && password != nil && passwordHash == nil {
 			passwordHash = new("")
 			if *password != "" {
-				*passwordHash, err = s.passwords.Hash(ctx, link.AccountID, *password)
+				*passwordHash, err = s.passwords.Hash(ctx, turns.Account(link.AccountID), *password)
 			}
 		}
 		if err != nil {
@@ -76,7 +77,8 @@ func (s *Shortener) change(ctx context.Context, link schema.Link, edit Edit, now
 	return change, v.newPassword, v.outcome()
 }
 
-// edit returns what an edit changes of a link, and calls eachURL for the URLs that the edit brings, which it does not validate.
+// edit returns what an edit changes of a link, and calls eachURL for the URLs that the edit brings, which it does not
+// validate.
 func (v *validation) edit(link schema.Link, edit Edit, now time.Time, eachURL func(field, address string)) schema.LinkEdit {
 	change := schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
 		ForwardQuery: edit.ForwardQuery, Unchanged: edit.Unchanged}
@@ -114,7 +116,8 @@ func (v *validation) edit(link schema.Link, edit Edit, now time.Time, eachURL fu
 
 type fieldURL struct{ field, address string }
 
-// Delete deletes a link of an account. Its hash stays reserved for the account. CodeNotFound if it was deleted meanwhile.
+// Delete deletes a link of an account. Its hash stays reserved for the account. CodeNotFound if it was deleted
+// meanwhile.
 func (s *Shortener) Delete(ctx context.Context, link schema.Link) error {
 	return gone(s.links.DeleteLink(ctx, link, time.Now().UTC().Truncate(time.Second)))
 }
@@ -132,8 +135,8 @@ func NotFound() error {
 	return schema.ClientErrorf(schema.CodeNotFound, "You have no link with this hash.")
 }
 
-// OwnedLink returns the account's link with a hash: on a domain, if domainID is not nil, otherwise on the default domain
-// or, if there is none, the oldest. CodeNotFound if the account has no such link.
+// OwnedLink returns the account's link with a hash: on a domain, if domainID is not nil, otherwise on the default
+// domain or, if there is none, the oldest. CodeNotFound if the account has no such link.
 func (s *Shortener) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
 	if !schema.ValidHash(hash) {
 		return schema.Link{}, NotFound()

@@ -1,5 +1,5 @@
-// Package shorten creates, edits and deletes links, and knows the rules for them. It validates requests, finds free hashes and
-// stores the outcome.
+// Package shorten creates, edits and deletes links, and knows the rules for them. It validates requests, finds free
+// hashes and stores the outcome.
 package shorten
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"linkstream/api/auth"
-	"linkstream/api/slowread"
+	"linkstream/api/reads"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 )
@@ -64,17 +64,17 @@ type Shortener struct {
 	blocklist    *blocklist.List
 	foreignHosts negativeCache
 	passwords    *auth.PasswordPool
-	tagClicks    *slowread.Results[tagRange, map[string]int64]
+	tagClicks    *reads.Results[tagRange, map[string]int64]
 }
 
-// New returns a Shortener whose links on the default domain are below base. own are more addresses of the service; no link
-// may lead to one of them.
+// New returns a Shortener whose links on the default domain are below base. own are more addresses of the service; no
+// link may lead to one of them.
 func New(
 	base schema.BaseURL, links schema.LinkStore, domains schema.DomainStore, blocklist *blocklist.List, own ...Address,
 ) *Shortener {
 	all := append(ownAddresses{AddressOf(base)}, own...)
 	return &Shortener{base: base, own: all, links: links, domains: domains, blocklist: blocklist,
-		passwords: auth.NewPasswordPool(), tagClicks: slowread.New[tagRange, map[string]int64](countLimits)}
+		passwords: auth.NewPasswordPool(), tagClicks: reads.NewResults[tagRange, map[string]int64](countLimits)}
 }
 
 // Passwords returns what computes all hashes of passwords in this process.
@@ -87,8 +87,8 @@ func (s *Shortener) Base() schema.BaseURL { return s.base }
 func (s *Shortener) ShortURL(link schema.Link) string { return s.base.ShortURL(link) }
 
 // Create stores a link and returns it. CodeInvalid names every invalid field; an alias that is in use counts as one.
-// CodeUnsafeURL if all fields are valid but the host of the long URL or of the expired URL is on the blocklist. Of concurrent calls for one
-// alias exactly one succeeds.
+// CodeUnsafeURL if all fields are valid but the host of the long URL or of the expired URL is on the blocklist. Of
+// concurrent calls for one alias exactly one succeeds.
 func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error) {
 	d := newDraft(&req)
 	known, err := s.lookUp(ctx, d)
@@ -124,8 +124,8 @@ func (s *Shortener) store(ctx context.Context, link schema.Link, alias *string) 
 	return schema.Link{}, schema.ErrNoFreeHash
 }
 
-// rejection returns the error for a link that the store has rejected. A domain that was deleted after validation is an invalid
-// field, as it was before that.
+// rejection returns the error for a link that the store has rejected. A domain that was deleted after validation is an
+// invalid field, as it was before that.
 func rejection(err error) error {
 	switch schema.ErrorCode(err) {
 	case schema.CodeConflict:

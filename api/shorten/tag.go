@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"linkstream/api/slowread"
+	"linkstream/api/reads"
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 // TagCount counts the links with a tag and their clicks.
@@ -22,9 +23,9 @@ const MaxTagCounts = 10_000
 // FieldAfter names the tag after which Tags begins in its errors.
 const FieldAfter = "after"
 
-// Tags returns the first MaxTagCounts tags of an account's links by name, of those after a tag; "" begins with the first one. more says
-// that others follow. The tags have no clicks: see CountClicks. The cost is proportional to the number of the account's links.
-// CodeInvalid if after is neither empty nor a tag.
+// Tags returns the first MaxTagCounts tags of an account's links by name, of those after a tag; "" begins with the
+// first one. more says that others follow. The tags have no clicks: see CountClicks. The cost is proportional to the
+// number of the account's links. CodeInvalid if after is neither empty nor a tag.
 func (s *Shortener) Tags(ctx context.Context, accountID int64, after string) (tags []TagCount, more bool, err error) {
 	if v := newValidation(nil); after != "" {
 		v.tag(FieldAfter, after)
@@ -43,15 +44,17 @@ func (s *Shortener) Tags(ctx context.Context, accountID int64, after string) (ta
 	return tags, more, nil
 }
 
-// countedAtOnce is how many links with tags an account may have so that their clicks are counted by each call. A link with two tags counts
-// twice.
+// countedAtOnce is how many links with tags an account may have so that their clicks are counted by each call. A link
+// with two tags counts twice.
 const countedAtOnce = 50_000
 
 // tagChunk is how many links with tags are read at a time.
 const tagChunk = 100_000
 
-// countLimits are those of counts of more links.
-var countLimits = slowread.Limits{Timeout: time.Minute, Pause: time.Second, Share: 10, Age: 5 * time.Minute, Keys: 50, AtOnce: 2}
+// countLimits are the limits of counts of more links.
+var countLimits = reads.Limits{
+	Timeout: time.Minute, Pause: time.Second, Share: 10, Age: 5 * time.Minute, Keys: 50, AtOnce: 2,
+}
 
 // tagRange is the tags that one call of Tags returns.
 type tagRange struct {
@@ -59,9 +62,9 @@ type tagRange struct {
 	first   string
 }
 
-// CountClicks adds the clicks of an account's links to their tags, which Tags has returned. It reads all links that have tags, some at a
-// time. If there are many of them, the clicks are those of the last count, and the next one goes on in the background: CodeBusy if
-// the first one has not ended when ctx is done.
+// CountClicks adds the clicks of an account's links to their tags, which Tags has returned. It reads all links that
+// have tags, some at a time. If there are many of them, the clicks are those of the last count, and the next one goes
+// on in the background: CodeBusy if the first one has not ended when ctx is done.
 func (s *Shortener) CountClicks(ctx context.Context, clicks clickCounter, accountID int64, tags []TagCount) error {
 	links := int64(0)
 	for _, tag := range tags {
@@ -74,15 +77,15 @@ func (s *Shortener) CountClicks(ctx context.Context, clicks clickCounter, accoun
 		setClicks(tags, sums)
 		return err
 	}
-	judge := func(counted slowread.Result[map[string]int64]) slowread.Use {
+	judge := func(counted reads.Result[map[string]int64]) reads.Use {
 		for _, tag := range tags {
 			if _, known := counted.Value[tag.Tag]; !known {
-				return slowread.Useless
+				return reads.Useless
 			}
 		}
-		return slowread.Old
+		return reads.Old
 	}
-	counted, err := s.tagClicks.Of(ctx, tagRange{accountID, tags[0].Tag}, judge, count)
+	counted, err := s.tagClicks.Of(ctx, turns.Account(accountID), tagRange{accountID, tags[0].Tag}, judge, count)
 	switch {
 	case counted != nil:
 		setClicks(tags, counted.Value)
@@ -183,8 +186,8 @@ func (s *Shortener) taggedLinks(ctx context.Context, accountID int64) iter.Seq2[
 // FieldNewTag names the new tag in the errors of RenameTag.
 const FieldNewTag = "new_tag"
 
-// RenameTag gives all links of an account that have a tag another one instead, and returns how many these are. A link that has both
-// keeps the other one. CodeInvalid if either is no tag.
+// RenameTag gives all links of an account that have a tag another one instead, and returns how many these are. A link
+// that has both keeps the other one. CodeInvalid if either is no tag.
 func (s *Shortener) RenameTag(ctx context.Context, accountID int64, from, to string) (links int64, err error) {
 	v := newValidation(nil)
 	v.tag("tag", from)

@@ -25,6 +25,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
+	"linkstream/schema/turns"
 )
 
 const (
@@ -72,12 +73,9 @@ type Sender struct {
 	plain, secure *dialer
 	own           *ownHosts
 	http, https   *http.Transport
-	slots         chan struct{}
+	sending       *turns.Bound // webhooks that are sent to
 	pauses        []time.Duration
 	log           *slog.Logger
-
-	mu      sync.Mutex
-	sending map[int64]int // webhooks that are sent to, by account
 
 	delivered, failed, switchedOff *metrics.Counter
 }
@@ -86,8 +84,8 @@ type Sender struct {
 func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set,
 	log *slog.Logger) *Sender {
 	own := &ownHosts{hosts: cfg.Own, named: map[schema.Host][]netip.Addr{}}
-	s := &Sender{store: store, link: link, own: own, slots: make(chan struct{}, maxSending), pauses: retries, log: log,
-		sending: map[int64]int{},
+	s := &Sender{store: store, link: link, own: own, pauses: retries, log: log,
+		sending: turns.NewBound(maxSending, schema.MaxWebhooks),
 		plain:   &dialer{allow: cfg.Allow, own: own.contain},
 		secure:  &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
 	s.http, s.https = newTransport(s.plain), newTransport(s.secure)
@@ -116,7 +114,7 @@ func (s *Sender) Run(ctx context.Context) {
 	}()
 	failing, idle := false, idleEvery
 	for ctx.Err() == nil {
-		free := maxSending - len(s.slots) // only this goroutine fills slots
+		free := maxSending - s.sending.Total() // only this goroutine takes any
 		// another one each time: if a lease has ended, this process may claim the webhook again
 		holder := rand.Text()
 		hooks, err := s.claim(ctx, holder, free)
@@ -125,11 +123,14 @@ func (s *Sender) Run(ctx context.Context) {
 		}
 		failing = err != nil
 		for _, hook := range hooks {
-			if !s.enter(hook.AccountID) {
+			// Otherwise an account could take all by replacing webhooks whose receivers hang. A webhook that is left out
+			// waits until its lease ends.
+			account := turns.Account(hook.AccountID)
+			if s.sending.Take(account, 1) != nil {
 				continue
 			}
 			sending.Go(func() {
-				defer s.leave(hook.AccountID)
+				defer s.sending.Leave(account, 1)
 				s.send(ctx, attempts, hook, holder)
 			})
 		}
@@ -139,29 +140,6 @@ func (s *Sender) Run(ctx context.Context) {
 			idle = min(2*idle, idleEvery)
 		}
 		stream.Sleep(ctx, idle)
-	}
-}
-
-// enter takes a slot for a webhook of an account, unless the account has as many slots as it may have webhooks.
-// Otherwise an account could take all slots by replacing webhooks whose receivers hang. A webhook without a slot waits
-// until its lease ends.
-func (s *Sender) enter(account int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sending[account] >= schema.MaxWebhooks {
-		return false
-	}
-	s.sending[account]++
-	s.slots <- struct{}{} // the caller has claimed no more webhooks than are free
-	return true
-}
-
-func (s *Sender) leave(account int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	<-s.slots
-	if s.sending[account]--; s.sending[account] == 0 {
-		delete(s.sending, account)
 	}
 }
 

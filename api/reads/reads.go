@@ -1,13 +1,16 @@
-// Package turns lets accounts take turns at the reads of the stores, so that no account's reads delay those of others by more than one
-// read. Both stores of a service have turns of their own, in two classes:
+// Package reads lets accounts take turns at the reads of the stores, so that no account's reads delay another account
+// by more than one read. Both stores of a service have turns of their own, in two classes:
 //
-//   - Short reads take milliseconds: the statistics of a link, the clicks of a page of links, the clicks of an account by day. They have
-//     half of the store's readers. An account may use all of them while nobody else waits.
-//   - Long reads grow with what the account has: reports, searches, lists by tag or clicks, tags, exports. They have the other half. One
-//     account may use half of that, so that others need not wait until its long reads end.
+//   - Short reads take milliseconds: the statistics of a link, the clicks of a page of links, the clicks of an account by
+//     day. They have half of the store's readers. An account may use all of them while nobody else waits.
+//   - Long reads grow with what the account has: reports, searches, lists by tag or clicks, tags, exports. They have the
+//     other half. One account may use half of that, so that others need not wait until its long reads end.
 //
-// Reads of a few rows by their keys take no turns. The readers of shared reports are one client, apart from the account whose report it is.
-package turns
+// Reads of a few rows by their keys take no turns. The readers of an account's shared reports are a client of their
+// own.
+//
+// Results keeps what long reads have found, and reads it again in the background.
+package reads
 
 import (
 	"context"
@@ -18,8 +21,8 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"linkstream/schema"
-	"linkstream/schema/fair"
 	"linkstream/schema/service"
+	"linkstream/schema/turns"
 )
 
 // Bounds of calls that wait for their turn, of each class.
@@ -33,7 +36,7 @@ const shortRead = 100
 
 // store is a store whose reads take turns by account.
 type store struct {
-	short, long *fair.Turns[int64]
+	short, long *turns.Turns
 
 	full, late, slow *metrics.Counter
 }
@@ -46,10 +49,10 @@ func newStore(name string, readers int, set *metrics.Set) *store {
 		return set.NewCounter(fmt.Sprintf(refusedMetric+`{store=%q,reason=%q}`, name, reason))
 	}
 	long := max(1, readers/2)
-	limits := fair.Limits{Places: max(1, readers-long), Waiting: maxWaiting, WaitingEach: maxWaitingEach}
-	s := &store{short: fair.NewTurns[int64](limits), full: refused("full"), late: refused("late"), slow: refused("slow")}
+	limits := turns.Limits{Places: max(1, readers-long), Waiting: maxWaiting, WaitingEach: maxWaitingEach}
+	s := &store{short: turns.New(limits), full: refused("full"), late: refused("late"), slow: refused("slow")}
 	limits.Places, limits.PlacesEach = long, max(1, long/2)
-	s.long = fair.NewTurns[int64](limits)
+	s.long = turns.New(limits)
 	return s
 }
 
@@ -75,34 +78,34 @@ var (
 
 func busy(message string) error { return &schema.Error{Code: schema.CodeBusy, Message: message} }
 
-// readers is the client that all readers of shared reports are. No account has this ID.
-const readers = 0
+type clientKey struct{}
 
-type readersKey struct{}
-
-// ForReaders returns a context for the reads of a shared report: they take the turns of its readers instead of those of the account.
-func ForReaders(ctx context.Context) context.Context {
-	return context.WithValue(ctx, readersKey{}, true)
+// As returns a context for reads that take the turns of a client instead of those of the account that is read.
+func As(ctx context.Context, c turns.Client) context.Context {
+	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// read calls f when it is the account's turn. CodeBusy if too many calls of the account wait, or if ctx ends after a wait that took most
-// of the time, or during a long read.
-func read[T any](ctx context.Context, s *store, class *fair.Turns[int64], k kind, account int64, f func() (T, error)) (result T, err error) {
-	if ctx.Value(readersKey{}) != nil {
-		account = readers
+// read calls f when it is the account's turn. CodeBusy if too many calls of the account wait, or if ctx ends after a
+// wait that took most of the time, or during a long read.
+func read[T any](
+	ctx context.Context, s *store, class *turns.Turns, k kind, account int64, f func() (T, error),
+) (result T, err error) {
+	client, other := ctx.Value(clientKey{}).(turns.Client)
+	if !other {
+		client = turns.Account(account)
 	}
 	began := time.Now()
-	err = class.Take(ctx, account)
+	err = class.Take(ctx, client, 1)
 	waited := time.Since(began)
 	if err == nil {
-		defer class.Leave(account)
+		defer class.Leave(client)
 		if err = ctx.Err(); err == nil { // the turn may have come too late
 			result, err = f()
 		}
 	}
 	ended := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	switch {
-	case errors.Is(err, fair.ErrFull):
+	case errors.Is(err, turns.ErrFull):
 		s.full.Inc()
 		return result, busy(k.waits)
 	case err != nil && ended && waited > time.Since(began)/2: // the wait took most of the time

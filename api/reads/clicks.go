@@ -1,4 +1,4 @@
-package turns
+package reads
 
 import (
 	"context"
@@ -37,16 +37,20 @@ func (c *Clicks) Report(ctx context.Context, q schema.ReportQuery) (schema.Repor
 	return read(ctx, c.turns, c.turns.long, reportReads, q.AccountID, report)
 }
 
-// shortRange is how many days a report in any time zone may have as a short read: stores have sums by the quarter of an hour.
+// shortRange is how many days a report in any time zone may have as a short read: stores have sums by the quarter of an
+// hour.
 const shortRange = 100 * 24 * time.Hour
 
 // readsLittle reports whether a query counts only the clicks by day, of an account or of a link.
 func readsLittle(q schema.ReportQuery) bool {
-	return q.NoNames && !q.TopLinks && len(q.Filter) == 0 && len(q.Links) <= 1 && (q.OfUTCDays() || q.End().Sub(q.Previous) <= shortRange)
+	return q.NoNames && !q.TopLinks && len(q.Filter) == 0 && len(q.Links) <= 1 &&
+		(q.OfUTCDays() || q.End().Sub(q.Previous) <= shortRange)
 }
 
 // ClickSeries implements schema.ReportStore.
-func (c *Clicks) ClickSeries(ctx context.Context, accountID int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error) {
+func (c *Clicks) ClickSeries(
+	ctx context.Context, accountID int64, linkIDs []int64, bounds []time.Time,
+) (map[int64][]int64, error) {
 	return read(ctx, c.turns, c.turns.short, countReads, accountID, func() (map[int64][]int64, error) {
 		return c.store.ClickSeries(ctx, accountID, linkIDs, bounds)
 	})
@@ -66,15 +70,18 @@ type Counts struct {
 	account int64
 }
 
-// LinkStats is that of schema.ClickStore.
+// LinkStats reads like schema.ClickStore.LinkStats.
 func (c Counts) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
 	s := c.clicks.turns
-	return read(ctx, s, s.short, countReads, c.account, func() (schema.Stats, error) { return c.clicks.store.LinkStats(ctx, linkID) })
+	return read(ctx, s, s.short, countReads, c.account, func() (schema.Stats, error) {
+		return c.clicks.store.LinkStats(ctx, linkID)
+	})
 }
 
-// ClickCounts is that of schema.ClickStore.
+// ClickCounts reads like schema.ClickStore.ClickCounts.
 func (c Counts) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
-	s, count := c.clicks.turns, func() (map[int64]int64, error) { return c.clicks.store.ClickCounts(ctx, c.account, linkIDs) }
+	s := c.clicks.turns
+	count := func() (map[int64]int64, error) { return c.clicks.store.ClickCounts(ctx, c.account, linkIDs) }
 	if len(linkIDs) <= shortRead {
 		return read(ctx, s, s.short, countReads, c.account, count)
 	}

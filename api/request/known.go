@@ -1,4 +1,4 @@
-package admission
+package request
 
 import (
 	"sync"
@@ -11,7 +11,8 @@ const (
 	maxKnown     = 1 << 16
 )
 
-// known is a bounded set of credentials that were valid within knownFor. It decides which requests wait; it authenticates nobody.
+// known is a bounded set of credentials that were valid within knownFor. It decides which requests wait; it
+// authenticates nobody.
 type known struct {
 	mu    sync.RWMutex
 	until map[Credential]time.Time

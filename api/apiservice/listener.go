@@ -1,4 +1,4 @@
-package admission
+package apiservice
 
 import (
 	"container/list"
@@ -8,14 +8,14 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/schema/fair"
+	"linkstream/api/request"
 	"linkstream/schema/service"
+	"linkstream/schema/turns"
 )
 
 const (
@@ -25,20 +25,20 @@ const (
 	warnEvery   = 10 * time.Second
 )
 
-// Limits bounds the connections of a Listener.
-type Limits struct {
+// connLimits bounds the connections of a listener.
+type connLimits struct {
 	Connections int
 	PerAddress  int                   // of one IPv4 address or IPv6 /64; 0: no bound
 	Exempt      func(netip.Addr) bool // says which addresses PerAddress does not bound
 }
 
-// Listener accepts connections within limits. When all are in use, it closes the connection that has been idle for longest in favour
-// of a new one. Its server must use Track as ConnState.
-type Listener struct {
+// listener accepts connections within limits. When all are in use, it closes the connection that has been idle for
+// longest in favour of a new one. Its server must use track as ConnState.
+type listener struct {
 	net.Listener
-	limits    Limits
+	limits    connLimits
 	log       *slog.Logger
-	addresses *fair.Count
+	addresses *turns.Bound
 	refusing  chan struct{} // an element per connection that is being refused
 	full, ofAddress,
 	shed *metrics.Counter
@@ -49,15 +49,15 @@ type Listener struct {
 	warned time.Time
 }
 
-// NewListener returns a listener on the connections of inner, with metrics in set.
-func NewListener(inner net.Listener, limits Limits, set *metrics.Set, log *slog.Logger) *Listener {
+// newListener returns a listener on the connections of inner, with metrics in set.
+func newListener(inner net.Listener, limits connLimits, set *metrics.Set, log *slog.Logger) *listener {
 	const refused = "linkstream_api_connections_refused_total"
 	service.Describe(set, refused, "Connections refused, by reason.")
 	service.Describe(set, "linkstream_api_connections", "Open connections of clients.")
 	service.Describe(set, "linkstream_api_connections_shed_total", "Idle connections closed to make room for others.")
-	l := &Listener{
+	l := &listener{
 		Listener: inner, limits: limits, log: log, refusing: make(chan struct{}, maxRefusing),
-		addresses: fair.NewCount(limits.PerAddress, fair.Subnet, limits.Exempt),
+		addresses: turns.NewBound(0, limits.PerAddress),
 		full:      set.NewCounter(refused + `{reason="full"}`), ofAddress: set.NewCounter(refused + `{reason="address"}`),
 		shed: set.NewCounter("linkstream_api_connections_shed_total"),
 	}
@@ -70,13 +70,16 @@ func NewListener(inner net.Listener, limits Limits, set *metrics.Set, log *slog.
 }
 
 // Accept waits for the next connection within the limits. Others are answered and closed.
-func (l *Listener) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	for {
 		inner, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
 		c := &conn{Conn: inner, listener: l, addr: addrOf(inner)}
+		if l.limits.Exempt == nil || !l.limits.Exempt(c.addr) {
+			c.client = turns.Subnet(c.addr)
+		}
 		c.waiting.Store(true)
 		if refusal := l.admit(c); refusal == nil {
 			return c, nil
@@ -87,23 +90,22 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 var (
-	errFull      = &Refusal{fasthttp.StatusServiceUnavailable, "Too many connections."}
-	errOfAddress = &Refusal{fasthttp.StatusTooManyRequests, "Too many connections from your address."}
+	errFull      = &request.Refusal{Status: fasthttp.StatusServiceUnavailable, Message: "Too many connections."}
+	errOfAddress = &request.Refusal{Status: fasthttp.StatusTooManyRequests, Message: "Too many connections from your address."}
 )
 
 // admit counts a connection, or returns why it is refused.
-func (l *Listener) admit(c *conn) *Refusal {
+func (l *listener) admit(c *conn) *request.Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var ok bool
-	if c.counted, ok = l.addresses.Enter(c.addr); !ok {
+	if l.addresses.Take(c.client, 1) != nil {
 		l.ofAddress.Inc()
 		l.warn("connections of an address refused", "address", c.addr, "flag", "-api.max-connections-per-address",
 			"max", l.limits.PerAddress)
 		return errOfAddress
 	}
 	if l.open >= l.limits.Connections && !l.makeRoom() {
-		l.leaveAddress(c)
+		l.addresses.Leave(c.client, 1)
 		l.full.Inc()
 		l.warn("connections refused: all are in use", "flag", "-api.max-connections", "max", l.limits.Connections)
 		return errFull
@@ -122,7 +124,7 @@ func addrOf(c net.Conn) netip.Addr {
 }
 
 // makeRoom closes the connection that has been idle for longest. The caller holds mu.
-func (l *Listener) makeRoom() bool {
+func (l *listener) makeRoom() bool {
 	front := l.idle.Front()
 	if front == nil {
 		return false
@@ -135,24 +137,18 @@ func (l *Listener) makeRoom() bool {
 }
 
 // remove ends the counting of a connection. The caller holds mu.
-func (l *Listener) remove(c *conn) {
+func (l *listener) remove(c *conn) {
 	l.busy(c)
 	if c.removed {
 		return
 	}
 	c.removed = true
 	l.open--
-	l.leaveAddress(c)
-}
-
-func (l *Listener) leaveAddress(c *conn) {
-	if c.counted {
-		l.addresses.Leave(c.addr)
-	}
+	l.addresses.Leave(c.client, 1)
 }
 
 // busy marks a connection as not idle. The caller holds mu.
-func (l *Listener) busy(c *conn) {
+func (l *listener) busy(c *conn) {
 	if c.place != nil {
 		l.idle.Remove(c.place)
 		c.place = nil
@@ -160,15 +156,16 @@ func (l *Listener) busy(c *conn) {
 }
 
 // warn logs one message per warnEvery. The caller holds mu.
-func (l *Listener) warn(message string, args ...any) {
+func (l *listener) warn(message string, args ...any) {
 	if now := time.Now(); now.Sub(l.warned) >= warnEvery {
 		l.warned = now
 		l.log.Warn(message, args...)
 	}
 }
 
-// refuse waits for the first byte of a request, because clients expect no answer before, answers it and closes the connection.
-func (l *Listener) refuse(inner net.Conn, refusal *Refusal) {
+// refuse waits for the first byte of a request, because clients expect no answer before, answers it and closes the
+// connection.
+func (l *listener) refuse(inner net.Conn, refusal *request.Refusal) {
 	select {
 	case l.refusing <- struct{}{}:
 	default:
@@ -189,8 +186,8 @@ func (l *Listener) refuse(inner net.Conn, refusal *Refusal) {
 	}()
 }
 
-// linger ends the sending side and discards what the client still sends: closing a connection with unread bytes resets it, which
-// may take the answer back.
+// linger ends the sending side and discards what the client still sends: closing a connection with unread bytes
+// resets it, which may take the answer back.
 func linger(c net.Conn) {
 	half, ok := c.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
@@ -198,63 +195,4 @@ func linger(c net.Conn) {
 	}
 	c.SetReadDeadline(time.Now().Add(lingerTime))
 	_, _ = io.CopyN(io.Discard, c, lingerBytes)
-}
-
-// Track is the ConnState of a server on a Listener.
-func Track(nc net.Conn, state fasthttp.ConnState) {
-	c, ok := nc.(*conn)
-	if !ok {
-		return
-	}
-	l := c.listener
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case state == fasthttp.StateIdle && !c.removed && c.place == nil:
-		c.place = l.idle.PushBack(c)
-		c.waiting.Store(true)
-	case state == fasthttp.StateActive && c.received: // the server calls a new connection active before its first byte
-		l.busy(c)
-	}
-}
-
-// conn is a connection of a Listener.
-type conn struct {
-	net.Conn
-	listener *Listener
-	addr     netip.Addr  // of the client
-	unread   atomic.Bool // the client may still be sending when the connection is closed
-	waiting  atomic.Bool // the next byte begins a request
-
-	// Of the goroutine that serves the connection:
-	silent bool   // the next 100 Continue is left out
-	held   []byte // the beginning of it, perhaps
-
-	// The rest is guarded by listener.mu.
-	counted  bool          // by its address
-	place    *list.Element // in listener.idle
-	received bool          // bytes have come
-	removed  bool          // closed, and not counted
-}
-
-// Read marks the connection as busy when the first byte of a request arrives.
-func (c *conn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if n > 0 && c.waiting.CompareAndSwap(true, false) {
-		c.listener.mu.Lock()
-		c.received = true
-		c.listener.busy(c)
-		c.listener.mu.Unlock()
-	}
-	return n, err
-}
-
-func (c *conn) Close() error {
-	if c.unread.CompareAndSwap(true, false) {
-		linger(c.Conn)
-	}
-	c.listener.mu.Lock()
-	c.listener.remove(c)
-	c.listener.mu.Unlock()
-	return c.Conn.Close()
 }

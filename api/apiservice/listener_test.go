@@ -1,4 +1,4 @@
-package admission_test
+package apiservice_test
 
 import (
 	"bufio"
@@ -14,22 +14,14 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
-	"go.uber.org/goleak"
 
-	"linkstream/api/admission"
+	"linkstream/api/apiservice"
 	"linkstream/schema/service"
 	"linkstream/schema/testkit"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		// fasthttp updates its Date header until the process exits, and the cleaner of a stopped server sleeps for 10 s.
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
-}
-
-// server answers GET with 200 and does not read the bodies of POST.
-type server struct {
+// plainServer answers GET with 200 and does not read the bodies of POST.
+type plainServer struct {
 	addr string
 	set  *metrics.Set
 	log  *testkit.Buffer
@@ -37,18 +29,18 @@ type server struct {
 	entered chan struct{} // gets an element per request for /wait, which is answered at the end of the test
 }
 
-func serve(t *testing.T, limits admission.Limits) *server {
+func servePlain(t *testing.T, limits apiservice.ConnLimits) *plainServer {
 	t.Helper()
 	inner, err := service.Listen("127.0.0.1:0")
 	testkit.Must(t, err)
-	s := &server{addr: inner.Addr().String(), set: metrics.NewSet(), log: new(testkit.Buffer),
+	s := &plainServer{addr: inner.Addr().String(), set: metrics.NewSet(), log: new(testkit.Buffer),
 		entered: make(chan struct{}, 10)}
-	listener := admission.NewListener(inner, limits, s.set, s.log.Logger())
+	listener := apiservice.NewListener(inner, limits, s.set, s.log.Logger())
 	stop := make(chan struct{})
-	fast := &fasthttp.Server{Logger: service.ConnLogger(slog.New(slog.DiscardHandler)), ConnState: admission.Track,
+	fast := &fasthttp.Server{Logger: service.ConnLogger(slog.New(slog.DiscardHandler)), ConnState: apiservice.Track,
 		StreamRequestBody: true, MaxRequestBodySize: 1, ReadTimeout: time.Minute, IdleTimeout: time.Minute,
 		Handler: func(http *fasthttp.RequestCtx) {
-			defer admission.CloseUnread(http)
+			defer apiservice.CloseUnread(http)
 			if string(http.Path()) == "/wait" {
 				s.entered <- struct{}{}
 				<-stop
@@ -66,7 +58,7 @@ func serve(t *testing.T, limits admission.Limits) *server {
 }
 
 // dial connects from an address of this machine.
-func (s *server) dial(t *testing.T, from string) net.Conn {
+func (s *plainServer) dial(t *testing.T, from string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", s.addr)
@@ -77,7 +69,7 @@ func (s *server) dial(t *testing.T, from string) net.Conn {
 }
 
 // ask sends a request and returns the status of the answer.
-func ask(t *testing.T, conn net.Conn, request string) int {
+func askFor(t *testing.T, conn net.Conn, request string) int {
 	t.Helper()
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
@@ -89,9 +81,9 @@ func ask(t *testing.T, conn net.Conn, request string) int {
 	return res.StatusCode
 }
 
-const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+const getRoot = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
-func (s *server) metric(t *testing.T, line string) {
+func (s *plainServer) metric(t *testing.T, line string) {
 	t.Helper()
 	testkit.Eventually(t, line, func() bool {
 		var text strings.Builder
@@ -101,17 +93,17 @@ func (s *server) metric(t *testing.T, line string) {
 }
 
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
-	s := serve(t, admission.Limits{Connections: 100, PerAddress: 3,
+	s := servePlain(t, apiservice.ConnLimits{Connections: 100, PerAddress: 3,
 		Exempt: netip.MustParsePrefix("127.0.0.9/32").Contains})
 	var open []net.Conn
 	for range 3 {
 		conn := s.dial(t, "127.0.0.1")
-		testkit.Equal(t, "status", ask(t, conn, get), 200)
+		testkit.Equal(t, "status", askFor(t, conn, getRoot), 200)
 		open = append(open, conn)
 	}
 	for range 2 {
 		conn := s.dial(t, "127.0.0.1")
-		testkit.Equal(t, "status of one too many", ask(t, conn, get), 429)
+		testkit.Equal(t, "status of one too many", askFor(t, conn, getRoot), 429)
 		if _, err := conn.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("the connection is not closed: %v", err)
 		}
@@ -119,26 +111,26 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	s.metric(t, `linkstream_api_connections_refused_total{reason="address"} 2`)
 	s.metric(t, `linkstream_api_connections 3`)
 	testkit.Equal(t, "logged", s.log.Count("-api.max-connections-per-address"), 1)
-	testkit.Equal(t, "status for another address", ask(t, s.dial(t, "127.0.0.2"), get), 200)
+	testkit.Equal(t, "status for another address", askFor(t, s.dial(t, "127.0.0.2"), getRoot), 200)
 	for range 5 {
-		testkit.Equal(t, "status for an exempt address", ask(t, s.dial(t, "127.0.0.9"), get), 200)
+		testkit.Equal(t, "status for an exempt address", askFor(t, s.dial(t, "127.0.0.9"), getRoot), 200)
 	}
 	for _, conn := range open {
-		testkit.Equal(t, "status on an older connection", ask(t, conn, get), 200)
+		testkit.Equal(t, "status on an older connection", askFor(t, conn, getRoot), 200)
 	}
 	open[0].Close()
 	s.metric(t, `linkstream_api_connections 8`)
-	testkit.Equal(t, "status when there is room", ask(t, s.dial(t, "127.0.0.1"), get), 200)
+	testkit.Equal(t, "status when there is room", askFor(t, s.dial(t, "127.0.0.1"), getRoot), 200)
 }
 
 func TestIdleConnectionsMakeRoom(t *testing.T) {
-	s := serve(t, admission.Limits{Connections: 3})
+	s := servePlain(t, apiservice.ConnLimits{Connections: 3})
 	silent := s.dial(t, "127.0.0.1") // has not sent anything, for longest
 	s.metric(t, `linkstream_api_connections 1`)
 	first, second := s.dial(t, "127.0.0.1"), s.dial(t, "127.0.0.1")
-	testkit.Equal(t, "status", ask(t, first, get), 200)
-	testkit.Equal(t, "status", ask(t, second, get), 200)
-	testkit.Equal(t, "status", ask(t, first, get), 200) // so the second is idle for longer
+	testkit.Equal(t, "status", askFor(t, first, getRoot), 200)
+	testkit.Equal(t, "status", askFor(t, second, getRoot), 200)
+	testkit.Equal(t, "status", askFor(t, first, getRoot), 200) // so the second is idle for longer
 	wantClosed := func(name string, conn net.Conn) {
 		t.Helper()
 		if _, err := conn.Read(make([]byte, 1)); err != io.EOF {
@@ -146,37 +138,37 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		}
 	}
 	third := s.dial(t, "127.0.0.1")
-	testkit.Equal(t, "status", ask(t, third, get), 200)
+	testkit.Equal(t, "status", askFor(t, third, getRoot), 200)
 	wantClosed("the silent one", silent)
 	fourth := s.dial(t, "127.0.0.1")
-	testkit.Equal(t, "status", ask(t, fourth, get), 200)
+	testkit.Equal(t, "status", askFor(t, fourth, getRoot), 200)
 	wantClosed("the second", second)
-	testkit.Equal(t, "status on the first", ask(t, first, get), 200)
+	testkit.Equal(t, "status on the first", askFor(t, first, getRoot), 200)
 	s.metric(t, `linkstream_api_connections 3`)
 	s.metric(t, `linkstream_api_connections_shed_total 2`)
 }
 
 func TestConnectionsAtWorkAreNotClosed(t *testing.T) {
-	s := serve(t, admission.Limits{Connections: 2})
+	s := servePlain(t, apiservice.ConnLimits{Connections: 2})
 	for range 2 {
 		conn := s.dial(t, "127.0.0.1")
-		testkit.Equal(t, "status", ask(t, conn, get), 200)
-		_, err := io.WriteString(conn, strings.Replace(get, "/", "/wait", 1))
+		testkit.Equal(t, "status", askFor(t, conn, getRoot), 200)
+		_, err := io.WriteString(conn, strings.Replace(getRoot, "/", "/wait", 1))
 		testkit.Must(t, err)
 		<-s.entered
 	}
-	testkit.Equal(t, "status of a further connection", ask(t, s.dial(t, "127.0.0.1"), get), 503)
+	testkit.Equal(t, "status of a further connection", askFor(t, s.dial(t, "127.0.0.1"), getRoot), 503)
 	s.metric(t, `linkstream_api_connections_refused_total{reason="full"} 1`)
 	s.metric(t, `linkstream_api_connections 2`)
 }
 
 func TestUnreadBodiesDoNotTakeTheAnswerBack(t *testing.T) {
-	s := serve(t, admission.Limits{Connections: 100})
+	s := servePlain(t, apiservice.ConnLimits{Connections: 100})
 	for range 10 {
 		conn := s.dial(t, "127.0.0.1")
 		testkit.Must(t, conn.(*net.TCPConn).SetWriteBuffer(4<<10))
 		request := fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n%300000d", 1)
-		testkit.Equal(t, "status", ask(t, conn, request), 200)
+		testkit.Equal(t, "status", askFor(t, conn, request), 200)
 		if _, err := conn.Read(make([]byte, 1)); err != io.EOF {
 			t.Fatalf("the connection is not closed: %v", err)
 		}
@@ -185,6 +177,6 @@ func TestUnreadBodiesDoNotTakeTheAnswerBack(t *testing.T) {
 	s.metric(t, `linkstream_api_connections 0`)
 	conn := s.dial(t, "127.0.0.1")
 	for range 2 {
-		testkit.Equal(t, "status without a body", ask(t, conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), 200)
+		testkit.Equal(t, "status without a body", askFor(t, conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), 200)
 	}
 }

@@ -1,4 +1,4 @@
-package turns
+package reads
 
 import (
 	"context"
@@ -39,30 +39,50 @@ func (l links) Links(
 	return found, total, err
 }
 
-func (l links) LinkIDs(ctx context.Context, accountID int64, filter schema.LinkFilter, limit int) ([]int64, error) {
-	return list(ctx, l, accountID, func() ([]int64, error) { return l.Database.LinkIDs(ctx, accountID, filter, limit) })
+func (l links) LinkIDs(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
+) ([]int64, error) {
+	return list(ctx, l, accountID, func() ([]int64, error) {
+		return l.Database.LinkIDs(ctx, accountID, filter, limit)
+	})
 }
 
-func (l links) LinksAfter(ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int) ([]schema.Link, error) {
-	return list(ctx, l, accountID, func() ([]schema.Link, error) { return l.Database.LinksAfter(ctx, accountID, filter, ordinal, limit) })
+func (l links) LinksAfter(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
+) ([]schema.Link, error) {
+	return list(ctx, l, accountID, func() ([]schema.Link, error) {
+		return l.Database.LinksAfter(ctx, accountID, filter, ordinal, limit)
+	})
 }
 
 func (l links) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
 	if len(ids) <= shortRead {
 		return l.Database.LinksByID(ctx, accountID, ids)
 	}
-	return list(ctx, l, accountID, func() ([]schema.Link, error) { return l.Database.LinksByID(ctx, accountID, ids) })
+	return list(ctx, l, accountID, func() ([]schema.Link, error) {
+		return l.Database.LinksByID(ctx, accountID, ids)
+	})
 }
 
-func (l links) TagCounts(ctx context.Context, accountID int64, after string, limit int) ([]schema.TagCount, error) {
-	return list(ctx, l, accountID, func() ([]schema.TagCount, error) { return l.Database.TagCounts(ctx, accountID, after, limit) })
+func (l links) TagCounts(
+	ctx context.Context, accountID int64, after string, limit int,
+) ([]schema.TagCount, error) {
+	return list(ctx, l, accountID, func() ([]schema.TagCount, error) {
+		return l.Database.TagCounts(ctx, accountID, after, limit)
+	})
 }
 
-func (l links) TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.TaggedLink, error) {
-	return list(ctx, l, accountID, func() ([]schema.TaggedLink, error) { return l.Database.TaggedLinks(ctx, accountID, ordinal, limit) })
+func (l links) TaggedLinks(
+	ctx context.Context, accountID, ordinal int64, limit int,
+) ([]schema.TaggedLink, error) {
+	return list(ctx, l, accountID, func() ([]schema.TaggedLink, error) {
+		return l.Database.TaggedLinks(ctx, accountID, ordinal, limit)
+	})
 }
 
 // RenameTag reads all links of the account, too.
 func (l links) RenameTag(ctx context.Context, accountID int64, from, to string, at time.Time) (int64, error) {
-	return list(ctx, l, accountID, func() (int64, error) { return l.Database.RenameTag(ctx, accountID, from, to, at) })
+	return list(ctx, l, accountID, func() (int64, error) {
+		return l.Database.RenameTag(ctx, accountID, from, to, at)
+	})
 }

@@ -1,4 +1,4 @@
-package admission_test
+package request_test
 
 import (
 	"io"
@@ -7,11 +7,12 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/admission"
+	"linkstream/api/request"
 	"linkstream/schema/testkit"
+	"linkstream/schema/turns"
 )
 
-func TestRoom(t *testing.T) {
+func TestReadLarge(t *testing.T) {
 	const small, limit = 64 << 10, 1 << 20
 	bodyOf := func(r io.Reader, size int) *fasthttp.RequestCtx {
 		http := &fasthttp.RequestCtx{}
@@ -23,9 +24,9 @@ func TestRoom(t *testing.T) {
 		if err == nil {
 			return 200
 		}
-		return err.(*admission.Refusal).Status
+		return err.(*request.Refusal).Status
 	}
-	r := admission.NewRoomOf(5000, 3000)
+	bodies, one := turns.NewBound(5000, 3000), turns.Account(1)
 	var leaves []func()
 	for _, c := range []struct {
 		account int64
@@ -43,7 +44,7 @@ func TestRoom(t *testing.T) {
 		{3, limit + 1, 413},
 	} {
 		http := body(c.size)
-		leave, err := r.ReadBody(http, c.account, limit)
+		leave, err := request.ReadLarge(http, limit, bodies, turns.Account(c.account))
 		testkit.Equal(t, "status", status(err), c.want)
 		if err == nil {
 			testkit.Equal(t, "bytes read", len(http.PostBody()), c.size)
@@ -57,11 +58,11 @@ func TestRoom(t *testing.T) {
 	}
 	// All that was taken is free again, also what a body had that fails.
 	for range 3 {
-		leave, err := r.ReadBody(bodyOf(io.MultiReader(strings.NewReader(strings.Repeat("x", small+2500)), failing{}), -1), 1, limit)
+		leave, err := request.ReadLarge(bodyOf(io.MultiReader(strings.NewReader(strings.Repeat("x", small+2500)), failing{}), -1), limit, bodies, one)
 		testkit.Equal(t, "status of a body that fails", status(err), 400)
 		leave()
 	}
-	leave, err := r.ReadBody(body(small+3000), 1, limit)
+	leave, err := request.ReadLarge(body(small+3000), limit, bodies, one)
 	testkit.Equal(t, "status", status(err), 200)
 	leave()
 }

@@ -1,0 +1,28 @@
+package dashboard_test
+
+import (
+	"log/slog"
+	"testing"
+
+	"linkstream/api/dashboard"
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// A handler whose work is not constant takes turns, and says so at its route.
+func TestEveryHandlerHasAPrice(t *testing.T) {
+	d, err := dashboard.New(dashboard.Config{URL: schema.MustParseBaseURL("http://localhost"), SignUp: true, PagesPerSecond: 1},
+		dashboard.Parts{Shortener: shorten.New(schema.MustParseBaseURL("http://localhost"), nil, nil, nil), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prices := d.Prices()
+	if len(prices) < 50 {
+		t.Errorf("%d handlers are found", len(prices))
+	}
+	for handler, price := range prices {
+		if price.IsZero() {
+			t.Errorf("%s has no price", handler)
+		}
+	}
+}
