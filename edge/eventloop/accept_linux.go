@@ -47,13 +47,12 @@ func (l *loop) runShort(errno unix.Errno) {
 // be kept.
 func (l *loop) admit(fd int32, from peer) {
 	s := l.server
-	counted, ok := s.addresses.Enter(from.addr())
-	if !ok {
+	if s.addresses.Take(s.client(from.addr()), 1) != nil {
 		s.refuseAddress(from.addr().String())
 		refuse(fd, tooManyPerAddress)
 		return
 	}
-	l.guest = conn{fd: fd, peer: from, counted: counted}
+	l.guest = conn{fd: fd, peer: from}
 	if s.open.Add(1) > int64(s.cfg.MaxConnections) {
 		l.noteOldest()
 		if !s.makeRoom() {
@@ -77,9 +76,7 @@ func refuse(fd int32, answer string) {
 // leave stops counting a connection that is closed.
 func (s *Server) leave(c *conn) {
 	s.open.Add(-1)
-	if c.counted {
-		s.addresses.Leave(c.peer.addr())
-	}
+	s.addresses.Leave(s.client(c.peer.addr()), 1)
 }
 
 // longestIdle returns the loop of the connection that has been idle for longest, and since when; nil and never if

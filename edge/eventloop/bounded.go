@@ -22,7 +22,7 @@ type boundedConn struct {
 	net.Conn
 	server *Server
 	socket net.Conn // below TLS; closing it ends the goroutine
-	leave  func()   // nil if the connection is not counted by address
+	leave  func()   // nil if a proxy names the client
 	closed atomic.Bool
 	idle   atomic.Bool // the next byte begins a request
 	handed bool        // it was a loop's
@@ -48,14 +48,12 @@ func (s *Server) admit(b *boundedConn, c net.Conn, perAddress string) (refusal s
 		b.Conn, b.socket = proxied, proxied
 	} else if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok {
 		addr := remote.AddrPort().Addr().Unmap()
-		counted, ok := s.addresses.Enter(addr)
-		if !ok {
+		client := s.client(addr)
+		if s.addresses.Take(client, 1) != nil {
 			s.refuseAddress(addr.String())
 			return perAddress
 		}
-		if counted {
-			b.leave = func() { s.addresses.Leave(addr) }
-		}
+		b.leave = func() { s.addresses.Leave(client, 1) }
 	}
 	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.makeRoom() {
 		s.open.Add(-1)

@@ -10,7 +10,6 @@ type conn struct {
 	state      connState
 	registered bool // with the poller
 	reported   bool // the poller has reported an event while it was parked
-	counted    bool // by address
 	peer       peer
 
 	since      time.Duration // when it was put into its list, since the server's start

@@ -20,11 +20,9 @@ type handed struct {
 
 // handOver starts a goroutine that serves a connection that is in no list.
 func (l *loop) handOver(c *conn, h *handed) {
-	s, fd, leave := l.server, c.fd, func() {}
-	if c.counted {
-		addr := c.peer.addr()
-		leave = func() { s.addresses.Leave(addr) }
-	}
+	s, fd := l.server, c.fd
+	client := s.client(c.peer.addr())
+	leave := func() { s.addresses.Leave(client, 1) }
 	if c.registered { // the connection outlives this descriptor
 		_ = l.poller.control(unix.EPOLL_CTL_DEL, fd, 0, 0, 0)
 	}

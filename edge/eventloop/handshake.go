@@ -12,8 +12,8 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"linkstream/schema/fair"
 	"linkstream/schema/service"
+	"linkstream/schema/turns"
 )
 
 // A handshake costs the server a hundred times as much as a redirect, and its client next to nothing. So handshakes
@@ -25,9 +25,10 @@ import (
 //     visitor waits for one handshake of each network that floods.
 //   - Config.ReadTimeout ends them.
 type handshakes struct {
-	turns    *fair.Turns[fair.Network]
+	turns    *turns.Turns
 	max      int
-	networks *fair.Count // of handshakes under way
+	networks *turns.Bound // handshakes under way
+	exempt   func(netip.Addr) bool
 
 	mu       sync.Mutex
 	underWay chain.List // of *secureConn, in the order in which they began
@@ -39,8 +40,9 @@ func newHandshakes(cfg Config, set *metrics.Set) *handshakes {
 	const refused = "linkstream_edge_tls_handshakes_refused_total"
 	service.Describe(set, refused, "TLS handshakes that were ended for the sake of others, by the limit: full or address.")
 	h := &handshakes{
-		turns: fair.NewTurns[fair.Network](fair.Limits{Places: cfg.handshakeCPUs()}), max: cfg.MaxHandshakes,
-		networks:       fair.NewCount(cfg.MaxHandshakesPerAddress, fair.Site, cfg.Exempt),
+		turns: turns.New(turns.Limits{Places: cfg.handshakeCPUs()}), max: cfg.MaxHandshakes,
+		networks:       turns.NewBound(0, cfg.MaxHandshakesPerAddress),
+		exempt:         cfg.Exempt,
 		refusedFull:    set.NewCounter(refused + `{reason="full"}`),
 		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
@@ -51,33 +53,33 @@ func newHandshakes(cfg Config, set *metrics.Set) *handshakes {
 
 var errManyHandshakes = errors.New("its network has too many TLS handshakes under way")
 
-// begin admits the handshake of a connection from addr. end must follow with the same arguments and counted.
-func (h *handshakes) begin(c *secureConn, addr netip.Addr) (counted bool, err error) {
-	counted, ok := h.networks.Enter(addr)
-	if !ok {
-		h.refusedAddress.Inc()
-		return false, errManyHandshakes
+// begin admits the handshake of a connection from addr. end must follow with the client that it returns.
+func (h *handshakes) begin(c *secureConn, addr netip.Addr) (client turns.Client, err error) {
+	if h.exempt == nil || !h.exempt(addr) {
+		client = turns.Site(addr)
 	}
-	c.shaking.begin(h.turns, fair.Site(addr))
+	if h.networks.Take(client, 1) != nil {
+		h.refusedAddress.Inc()
+		return client, errManyHandshakes
+	}
+	c.shaking.begin(h.turns, turns.Site(addr))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.underWay = h.underWay.PushBack(c)
 	if h.underWay.Len() <= h.max {
-		return counted, nil
+		return client, nil
 	}
 	first := h.underWay.Remove(h.underWay.Front()).(*secureConn)
 	first.underWay = nil
 	_ = first.socket.Close() // ends its goroutine
 	h.refusedFull.Inc()
-	return counted, nil
+	return client, nil
 }
 
 // end is called when the handshake of a connection is over.
-func (h *handshakes) end(c *secureConn, addr netip.Addr, counted bool) {
+func (h *handshakes) end(c *secureConn, client turns.Client) {
 	c.shaking.end()
-	if counted {
-		h.networks.Leave(addr)
-	}
+	h.networks.Leave(client, 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.underWay != nil {
@@ -90,8 +92,8 @@ func (h *handshakes) end(c *secureConn, addr netip.Addr, counted bool) {
 // the next read. During the handshake only its goroutine reads.
 type shakingConn struct {
 	net.Conn
-	turns   *fair.Turns[fair.Network] // nil before and after the handshake
-	network fair.Network
+	turns   *turns.Turns // nil before and after the handshake
+	network turns.Client
 	inTurn  bool
 	ahead   *readAhead // nil once it has been read
 	readBy  time.Time  // zero: any time
@@ -105,7 +107,7 @@ type readAhead struct {
 
 var readAheads = sync.Pool{New: func() any { return new(readAhead) }}
 
-func (c *shakingConn) begin(t *fair.Turns[fair.Network], network fair.Network) {
+func (c *shakingConn) begin(t *turns.Turns, network turns.Client) {
 	c.turns, c.network = t, network
 	c.ahead = readAheads.Get().(*readAhead)
 	c.ahead.begin, c.ahead.end = 0, 0
@@ -125,7 +127,7 @@ func (c *shakingConn) release() {
 }
 
 func (c *shakingConn) enter() {
-	_ = c.turns.Take(context.Background(), c.network) // cannot fail: the number of calls that wait is not bounded
+	_ = c.turns.Take(context.Background(), c.network, 1) // cannot fail: the number of calls that wait is not bounded
 	c.inTurn = true
 }
 

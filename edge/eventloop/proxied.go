@@ -56,21 +56,18 @@ func (c *proxiedConn) enter() error {
 		return nil
 	}
 	addr := remote.AddrPort().Addr().Unmap()
-	counted, ok := c.server.addresses.Enter(addr)
-	if !ok {
+	client := c.server.client(addr)
+	if c.server.addresses.Take(client, 1) != nil {
 		c.server.refuseAddress(addr.String())
 		_, _ = io.WriteString(c.Conn, c.refusal)
 		return io.EOF
 	}
-	if !counted {
-		return nil
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		c.server.addresses.Leave(addr)
+		c.server.addresses.Leave(client, 1)
 	} else {
-		c.leave = func() { c.server.addresses.Leave(addr) }
+		c.leave = func() { c.server.addresses.Leave(client, 1) }
 	}
 	return nil
 }

@@ -125,13 +125,13 @@ func (c *secureConn) shakeHands() (resumed bool, err error) {
 	if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok { // reads the PROXY protocol if there is any
 		addr = remote.AddrPort().Addr().Unmap()
 	}
-	counted, err := handshakes.begin(c, addr)
+	client, err := handshakes.begin(c, addr)
 	if err != nil {
 		c.server.complain("TLS handshakes refused: one network has all that it may have under way", "address", addr.String(),
 			"flag", "-edge.max-handshakes-per-address", "max", c.server.cfg.MaxHandshakesPerAddress)
 		return false, errors.Join(err, c.socket.Close())
 	}
-	defer handshakes.end(c, addr, counted)
+	defer handshakes.end(c, client)
 	if err := c.tls.Handshake(); err != nil {
 		return false, err
 	}

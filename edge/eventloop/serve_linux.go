@@ -205,7 +205,7 @@ func (l *loop) keep(c *conn, state connState, again bool) {
 // enter gives a connection that was just accepted a place in the table.
 func (l *loop) enter(guest *conn) *conn {
 	c := l.table.take()
-	c.fd, c.peer, c.counted = guest.fd, guest.peer, guest.counted
+	c.fd, c.peer = guest.fd, guest.peer
 	return c
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,8 +14,8 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/schema/fair"
 	"linkstream/schema/service"
+	"linkstream/schema/turns"
 )
 
 const (
@@ -44,7 +45,7 @@ type Server struct {
 	fast      *fasthttp.Server
 	secure    secure
 	waiting   waiting
-	addresses *fair.Count // of connections
+	addresses *turns.Bound // connections
 	started   time.Time
 
 	loops    []*loop
@@ -64,7 +65,7 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		cfg:       cfg,
 		handler:   handler,
 		log:       log,
-		addresses: fair.NewCount(cfg.MaxConnectionsPerAddress, fair.Subnet, cfg.Exempt),
+		addresses: turns.NewBound(0, cfg.MaxConnectionsPerAddress),
 		started:   time.Now(),
 
 		handedOver: service.NewCounter(set, "linkstream_edge_connections_handed_over_total",
@@ -81,6 +82,14 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 	service.NewGauge(set, "linkstream_edge_connections", "Open connections of clients.",
 		func() float64 { return float64(s.open.Load()) })
 	return s
+}
+
+// client returns whose bound counts a connection from addr. Exempt addresses have none.
+func (s *Server) client(addr netip.Addr) turns.Client {
+	if s.cfg.Exempt != nil && s.cfg.Exempt(addr) {
+		return turns.Client{}
+	}
+	return turns.Subnet(addr)
 }
 
 // newFast returns the server of connections on goroutines.

@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/fair"
+	"linkstream/schema/turns"
 )
 
 // Life is how long a grant lets its visitor through.
@@ -40,7 +40,7 @@ const (
 )
 
 // underWay bounds the attempts that wait for a verdict. Networks take turns.
-var underWay = fair.Limits{Places: 64, PlacesEach: 8, Waiting: 256, WaitingEach: 16}
+var underWay = turns.Limits{Places: 64, PlacesEach: 8, Waiting: 256, WaitingEach: 16}
 
 // Store is the part of schema.Database that a Gate uses.
 type Store interface {
@@ -54,7 +54,7 @@ type Checker func(context.Context, schema.PasswordAttempt) (schema.PasswordVerdi
 type Gate struct {
 	store  Store
 	check  Checker
-	turns  *fair.Turns[fair.Network]
+	turns  *turns.Turns
 	key    atomic.Pointer[[]byte]
 	client http.Client
 }
@@ -62,7 +62,7 @@ type Gate struct {
 // New returns a gate. With check nil an api checks attempts: the one at base, or, without a base, the one that the
 // store names.
 func New(store Store, check Checker, base schema.BaseURL) *Gate {
-	g := &Gate{store: store, check: check, turns: fair.NewTurns[fair.Network](underWay)}
+	g := &Gate{store: store, check: check, turns: turns.New(underWay)}
 	g.client = http.Client{Timeout: askTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if check == nil {
@@ -134,8 +134,8 @@ func (g *Gate) appendCode(until []byte, link, version int64) []byte {
 func (g *Gate) Try(ctx context.Context, attempt schema.PasswordAttempt) (schema.PasswordVerdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	network := fair.Site(attempt.Client)
-	if g.turns.Take(ctx, network) != nil {
+	network := turns.Site(attempt.Client)
+	if g.turns.Take(ctx, network, 1) != nil {
 		return schema.PasswordVerdict{Wait: 1}, nil
 	}
 	defer g.turns.Leave(network)
