@@ -64,11 +64,11 @@ func serve(ctx context.Context, cfg settings, db schema.Database, client *stream
 	if err := cfg.firstAccount.AwaitAndPrint(ctx, report, db, api.URL(), stdout); err != nil {
 		return err
 	}
-	hears, err := newHearing(cfg, db, api.Metrics(), log)
+	queue, err := newClickQueue(cfg, db, api.Metrics(), log)
 	if err != nil {
 		return err
 	}
-	defer service.RunInBackground(ctx, hears.run)()
+	defer service.RunInBackground(ctx, queue.run)()
 	relay.RegisterMetrics(api.Metrics())
 	ops.Add(api.Ready, api.Metrics())
 	log.Info("serving the API and the dashboard", "listen", api.Addr(), "operators", ops.Addr(), "dashboard", api.URL().String()+dashboard.Root)

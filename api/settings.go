@@ -29,7 +29,7 @@ type settings struct {
 	links        postgres.Config
 	clicks       clickhouse.Config
 	topics       stream.Config
-	hearing      hearingConfig
+	clickHooks   clickHookConfig
 	logs         service.LogConfig
 	ops          service.OpsConfig
 	traces       tracing.Config
@@ -45,7 +45,7 @@ func parseSettings(args []string, stderr io.Writer) (s settings, command []strin
 	}
 	s.api.EdgeURL = service.DefaultEdgeURL
 	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,
-		apiSection{&s.api}, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.hearing, &s.logs, &s.ops, &s.traces, &s.admin)
+		apiSection{&s.api}, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.clickHooks, &s.logs, &s.ops, &s.traces, &s.admin)
 	s.admin.EdgeURL = s.api.EdgeURL
 	return s, command, err
 }

@@ -14,7 +14,7 @@ type Database interface {
 	RateStore
 	ShareStore
 	WebhookStore
-	HearingStore
+	ClickHookStore
 	SharedStore
 	LeaseStore
 	Outbox

@@ -127,7 +127,7 @@ type WebhookStore interface {
 	// holder at a time.
 	ClaimWebhooks(ctx context.Context, holder string, lease time.Duration, limit int) ([]Webhook, error)
 	// WaitingDeliveries returns the first deliveries of a webhook that wait, up to limit. It puts the clicks that wait
-	// into deliveries of up to MaxHeardClicks, to which no click is added afterwards.
+	// into deliveries of up to MaxDeliveryClicks, to which no click is added afterwards.
 	WaitingDeliveries(ctx context.Context, webhookID int64, limit int) ([]Delivery, error)
 	// NoteDelivery stores the outcome of an attempt, and reports whether holder still has the webhook. If not, nothing is
 	// stored.

@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// MaxHeardClicks is how many clicks a delivery has at most.
-const MaxHeardClicks = 500
+// MaxDeliveryClicks is how many clicks a delivery has at most.
+const MaxDeliveryClicks = 500
 
-// heardBefore is how far an edge's clock may be behind the store's: clicks from so long before a webhook subscribed to
+// clockTolerance is how far an edge's clock may be behind the store's: clicks from so long before a webhook subscribed to
 // clicks are sent, too.
-const heardBefore = time.Minute
+const clockTolerance = time.Minute
 
-// HearingStore makes deliveries of clicks for webhooks that subscribe to clicks. It has lane marks and positions of its
+// ClickHookStore makes deliveries of clicks for webhooks that subscribe to clicks. It has lane marks and positions of its
 // own and changes them with the deliveries, atomically: the protocol is ClickStore's.
-type HearingStore interface {
-	// HearingAccounts returns the accounts with webhooks that are on and subscribe to clicks, in ascending order.
-	HearingAccounts(ctx context.Context) ([]int64, error)
-	// HeardPosition is ClickStore.Position.
-	HeardPosition(ctx context.Context, partition int) (Position, error)
-	// HeardMarks is ClickStore.LaneMarks.
-	HeardMarks(ctx context.Context, lanes []Lane) ([]uint64, error)
-	// HearClicks adds the clicks of a batch to the waiting deliveries of the webhooks that subscribe to them, and moves
+type ClickHookStore interface {
+	// ClickHookAccounts returns the accounts with webhooks that are on and subscribe to clicks, in ascending order.
+	ClickHookAccounts(ctx context.Context) ([]int64, error)
+	// QueuedPosition is ClickStore.Position.
+	QueuedPosition(ctx context.Context, partition int) (Position, error)
+	// QueuedMarks is ClickStore.LaneMarks.
+	QueuedMarks(ctx context.Context, lanes []Lane) ([]uint64, error)
+	// QueueClicks adds the clicks of a batch to the waiting deliveries of the webhooks that subscribe to them, and moves
 	// the marks of its lanes and the position of the partition, atomically. CodeConflict, and nothing is changed, if the
 	// partition's position is not batch.Base of batch.BaseEpoch, or if a lane's mark has reached its first click. When it
 	// returns nil, all is on the disk. Clicks that exceed a webhook's room are dropped; the store counts their deliveries.
-	HearClicks(ctx context.Context, batch *ClickBatch) error
+	QueueClicks(ctx context.Context, batch *ClickBatch) error
 }
 
 // ClickEvent is a click in the form that webhooks receive. A delivery of EventLinkClicked has one in each line of its
@@ -61,26 +61,26 @@ func clickID(lane Lane, seq uint64) string {
 	return "clk_" + base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16])
 }
 
-// HeardLane is a lane's part of a batch.
-type HeardLane struct {
+// LaneSpan is a lane's part of a batch.
+type LaneSpan struct {
 	Lane        Lane
 	First, Last uint64
 }
 
-// HeardLanes returns the lanes of a batch, in their order.
-func (b *ClickBatch) HeardLanes() []HeardLane {
+// LaneSpans returns the lanes of a batch, in their order.
+func (b *ClickBatch) LaneSpans() []LaneSpan {
 	index := map[Lane]int{}
-	var lanes []HeardLane
+	var lanes []LaneSpan
 	for i, lane := range b.Lane {
 		at, known := index[lane]
 		if !known {
 			at = len(lanes)
 			index[lane] = at
-			lanes = append(lanes, HeardLane{Lane: lane, First: b.Seq[i]})
+			lanes = append(lanes, LaneSpan{Lane: lane, First: b.Seq[i]})
 		}
 		lanes[at].Last = b.Seq[i]
 	}
-	slices.SortFunc(lanes, func(a, b HeardLane) int { return a.Lane.Compare(b.Lane) })
+	slices.SortFunc(lanes, func(a, b LaneSpan) int { return a.Lane.Compare(b.Lane) })
 	return lanes
 }
 
@@ -109,27 +109,27 @@ type ClickedLink struct {
 	Tags         []string
 }
 
-// HeardChunk is a part of a delivery of clicks.
-type HeardChunk struct {
+// ClickChunk is a part of a delivery of clicks.
+type ClickChunk struct {
 	Data   string // ClickEvents, each in a line
 	Clicks int
 }
 
-// Heard is a batch's addition to the waiting deliveries of a webhook.
-type Heard struct {
+// HookClicks is a batch's addition to the waiting deliveries of a webhook.
+type HookClicks struct {
 	HookID  int64
-	Chunks  []HeardChunk // for which it has room
+	Chunks  []ClickChunk // for which it has room
 	Bytes   int          // of their data
 	Dropped int          // others
 }
 
-// Hear returns the batch's additions for webhooks. links has the existing links of ClickedBy: a link that was deleted
+// ForHooks returns the batch's additions for webhooks. links has the existing links of ClickedBy: a link that was deleted
 // and created again has lost its former hash and tags.
-func (b *ClickBatch) Hear(hooks []ClickHook, links map[int64]ClickedLink) (all []Heard) {
+func (b *ClickBatch) ForHooks(hooks []ClickHook, links map[int64]ClickedLink) (all []HookClicks) {
 	ofAccount := b.clicksOf(hooks)
 	for _, hook := range hooks {
-		if heard := hook.hear(b, ofAccount[hook.AccountID], links); len(heard.Chunks) > 0 || heard.Dropped > 0 {
-			all = append(all, heard)
+		if chosen := hook.choose(b, ofAccount[hook.AccountID], links); len(chosen.Chunks) > 0 || chosen.Dropped > 0 {
+			all = append(all, chosen)
 		}
 	}
 	return all
@@ -153,24 +153,24 @@ func (b *ClickBatch) clicksOf(hooks []ClickHook) map[int64][]int {
 		ofAccount[hook.AccountID] = nil
 	}
 	for i, account := range b.AccountID {
-		if clicks, hears := ofAccount[account]; hears {
+		if clicks, subscribed := ofAccount[account]; subscribed {
 			ofAccount[account] = append(clicks, i)
 		}
 	}
 	return ofAccount
 }
 
-// hear returns the additions of some clicks of a batch, by their indexes, for the webhook.
-func (h *ClickHook) hear(batch *ClickBatch, clicks []int, links map[int64]ClickedLink) Heard {
-	heard := Heard{HookID: h.ID}
+// choose returns the additions of some clicks of a batch, by their indexes, for the webhook.
+func (h *ClickHook) choose(batch *ClickBatch, clicks []int, links map[int64]ClickedLink) HookClicks {
+	chosen := HookClicks{HookID: h.ID}
 	var data []byte
 	n := 0
 	end := func() {
-		if size := heard.Bytes + len(data); h.Waiting+int64(size) > MaxWebhookWaiting {
-			heard.Dropped++
+		if size := chosen.Bytes + len(data); h.Waiting+int64(size) > MaxWebhookWaiting {
+			chosen.Dropped++
 		} else {
-			heard.Bytes = size
-			heard.Chunks = append(heard.Chunks, HeardChunk{string(data), n})
+			chosen.Bytes = size
+			chosen.Chunks = append(chosen.Chunks, ClickChunk{string(data), n})
 		}
 		data, n = data[:0], 0
 	}
@@ -180,18 +180,18 @@ func (h *ClickHook) hear(batch *ClickBatch, clicks []int, links map[int64]Clicke
 			continue
 		}
 		data = append(append(data, clickEvent(batch, i, link)...), '\n')
-		if n++; n == MaxHeardClicks {
+		if n++; n == MaxDeliveryClicks {
 			end()
 		}
 	}
 	if n > 0 {
 		end()
 	}
-	return heard
+	return chosen
 }
 
 func (h *ClickHook) matches(batch *ClickBatch, i int, link ClickedLink) bool {
-	return !(h.PeopleOnly && batch.Device[i] == Bot) && !batch.ClickedAt[i].Before(h.Since.Add(-heardBefore)) &&
+	return !(h.PeopleOnly && batch.Device[i] == Bot) && !batch.ClickedAt[i].Before(h.Since.Add(-clockTolerance)) &&
 		(h.Hash == "" || h.Hash == link.Hash && h.DomainID == link.DomainID) &&
 		(h.Tag == "" || slices.Contains(link.Tags, h.Tag))
 }

@@ -2,7 +2,7 @@
 // (https://www.standardwebhooks.com).
 //
 //	change of a link ─trigger, same transaction─▶ webhook_deliveries ─claim─▶ Sender ─POST─▶ receiver
-//	click ─schema.HearingStore, with marks──────▶
+//	click ─schema.ClickHookStore, with marks──────▶
 //
 // A delivery is in the link store once the change is, and keeps its random webhook-id over all attempts: a receiver
 // that remembers the IDs gets each event exactly once, after a kill of any process. Deliveries of one webhook are sent

@@ -434,7 +434,7 @@ func TestClicksOfAMessage(t *testing.T) {
 		Device: []schema.Device{schema.Desktop, schema.Bot}, Browser: []string{"Firefox", ""},
 		Referrer: []string{"", "a.example"},
 		Country:  []string{"DE", ""}, OS: []string{"Linux", ""}, Language: []string{"de", ""}, Route: []string{"", "red"}}
-	testkit.Must(t, store.HearClicks(t.Context(), &batch))
+	testkit.Must(t, store.QueueClicks(t.Context(), &batch))
 	run(t, store)
 	testkit.Eventually(t, "a message", func() bool { return len(r.got()) == 1 })
 	var message struct {

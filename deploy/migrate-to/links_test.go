@@ -168,21 +168,21 @@ func (e *env) wantWaiting(t *testing.T, hook schema.Webhook) {
 	testkit.Equal(t, "clicks", strings.Count(waiting[2].Data, "\n"), counted)
 }
 
-// wantHeard lets the new services deliver the clicks in the topic to the webhook, and requires that it gets each click
+// wantDelivered lets the new services deliver the clicks in the topic to the webhook, and requires that it gets each click
 // once.
-func (e *env) wantHeard(t *testing.T, hook schema.Webhook) {
+func (e *env) wantDelivered(t *testing.T, hook schema.Webhook) {
 	t.Helper()
-	at, err := e.links.HeardPosition(t.Context(), 0)
+	at, err := e.links.QueuedPosition(t.Context(), 0)
 	testkit.Must(t, err)
 	b := count.NewBuilder(nil, e.log)
 	b.Late = true
 	b.Batch.Reset(0, at.Next)
 	testkit.Equal(t, "position", at.Next, 0) // the topic is another one
 	b.Batch.Epoch, b.Batch.BaseEpoch, b.Batch.Next = at.Epoch, at.Epoch, recorded
-	repeated, err := b.AddLane(t.Context(), &e.topic.sent, e.links.HeardMarks)
+	repeated, err := b.AddLane(t.Context(), &e.topic.sent, e.links.QueuedMarks)
 	testkit.Must(t, err)
 	testkit.Equal(t, "clicks that the old service has told of", repeated, counted)
-	testkit.Must(t, e.links.HearClicks(t.Context(), &b.Batch))
+	testkit.Must(t, e.links.QueueClicks(t.Context(), &b.Batch))
 	waiting, err := e.links.WaitingDeliveries(t.Context(), hook.ID, 100)
 	testkit.Must(t, err)
 	heard := map[string]int{}
@@ -217,5 +217,5 @@ func TestMoveLinks(t *testing.T) {
 	hooks, err := e.links.Webhooks(t.Context(), want[0].(schema.Account).ID)
 	testkit.Must(t, err)
 	e.wantWaiting(t, hooks[0])
-	e.wantHeard(t, hooks[0])
+	e.wantDelivered(t, hooks[0])
 }

@@ -139,7 +139,7 @@ func (e *env) fill(t *testing.T) {
 }
 
 // count makes a store count the clicks of a lane that have not been read, and webhooks hear of them.
-func (e *env) count(t *testing.T, clicks *sqlite.ClickStore, webhooks schema.HearingStore, lane *spool.Lane) error {
+func (e *env) count(t *testing.T, clicks *sqlite.ClickStore, webhooks schema.ClickHookStore, lane *spool.Lane) error {
 	t.Helper()
 	var batch stream.Batch
 	batch.Reset(time.Now())

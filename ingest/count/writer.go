@@ -50,7 +50,7 @@ type LaneStore interface {
 type Writer struct {
 	store   LaneStore
 	builder *Builder // of the transaction under way
-	hearing *hearing
+	queue   *clickQueue
 	group   *groupcommit.Group[*stream.Batch]
 	metrics Metrics
 	failure atomic.Pointer[error] // of the last transaction; nil if it succeeded
@@ -60,9 +60,9 @@ type Writer struct {
 
 // NewWriter returns a writer that registers its metrics in set. It queues counted clicks for the webhooks in webhooks.
 // countries and webhooks may be nil.
-func NewWriter(store LaneStore, webhooks schema.HearingStore, countries *enrich.Countries, log *slog.Logger,
+func NewWriter(store LaneStore, webhooks schema.ClickHookStore, countries *enrich.Countries, log *slog.Logger,
 	set *metrics.Set) *Writer {
-	w := &Writer{store: store, builder: NewBuilder(countries, log), hearing: newHearing(webhooks, countries, log),
+	w := &Writer{store: store, builder: NewBuilder(countries, log), queue: newClickQueue(webhooks, countries, log),
 		metrics: NewMetrics(set),
 		epoch:   time.Now()}
 	w.group = groupcommit.New(writes, func(ctx context.Context, lanes []*groupcommit.Call[*stream.Batch]) error {
@@ -142,7 +142,7 @@ func (w *Writer) Count(ctx context.Context, lanes ...*stream.Batch) []error {
 	}
 	stored = true
 	w.metrics.Repeated.Add(repeated)
-	if err := w.hearing.hear(ctx, lanes); err != nil {
+	if err := w.queue.add(ctx, lanes); err != nil {
 		return slices.Repeat([]error{w.failed(err)}, len(lanes))
 	}
 	if errors.Join(errs...) == nil {

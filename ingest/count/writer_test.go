@@ -209,18 +209,18 @@ func TestDecodeRefusesWhatNoStoreHas(t *testing.T) {
 	}
 }
 
-// failingHearer fails to queue clicks for webhooks as often as fail says.
-type failingHearer struct {
+// failingQueue fails to queue clicks for webhooks as often as fail says.
+type failingQueue struct {
 	*sqlite.Store
 	fail int
 }
 
-func (h *failingHearer) HearClicks(ctx context.Context, batch *schema.ClickBatch) error {
+func (h *failingQueue) QueueClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	if h.fail > 0 {
 		h.fail--
 		return errors.New("cannot tell")
 	}
-	return h.Store.HearClicks(ctx, batch)
+	return h.Store.QueueClicks(ctx, batch)
 }
 
 func TestWriterTellsWebhooks(t *testing.T) {
@@ -233,9 +233,9 @@ func TestWriterTellsWebhooks(t *testing.T) {
 	t.Cleanup(func() { testkit.Close(t, links) })
 	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(t, links.CreateAccount(t.Context(), &owner)) // number 1, as in the clicks
-	hearer := &failingHearer{links, 2}
+	queue := &failingQueue{links, 2}
 	start := func() *count.Writer {
-		return count.NewWriter(clicks, hearer, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
+		return count.NewWriter(clicks, queue, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
 	}
 	w := start()
 	// no webhook wants clicks, so nothing fails
@@ -264,7 +264,7 @@ func TestWriterTellsWebhooks(t *testing.T) {
 		if w.Ready() == nil {
 			t.Error("ready after a failure")
 		}
-		if hearer.fail > 0 {
+		if queue.fail > 0 {
 			w = start()
 		}
 	}

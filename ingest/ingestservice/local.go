@@ -40,7 +40,7 @@ type Local struct {
 }
 
 // NewLocal loads the countries. It does not own the stores.
-func NewLocal(cfg LocalConfig, clicks LocalStore, webhooks schema.HearingStore, log *slog.Logger) (*Local, error) {
+func NewLocal(cfg LocalConfig, clicks LocalStore, webhooks schema.ClickHookStore, log *slog.Logger) (*Local, error) {
 	countries, err := enrich.OpenCountries(cfg.GeoIP, log)
 	if err != nil {
 		return nil, fmt.Errorf("-ingest.geoip: %w", err)

@@ -16,18 +16,18 @@ const (
 	clickHooks = `
 	SELECT id, account_id, domain_id, hash, tag, people_only, clicks_since, waiting FROM webhooks
 	WHERE account_id {in: $1} AND ` + getsClicks + ` ORDER BY account_id, id{for update}`
-	heardPosition = `SELECT epoch, next, last_offset, incarnation, lane, seq FROM heard_positions WHERE partition = $1`
-	// moveHeard changes no row unless the position is $2 of epoch $3.
-	moveHeard = `
+	queuedPosition = `SELECT epoch, next, last_offset, incarnation, lane, seq FROM heard_positions WHERE partition = $1`
+	// moveQueued changes no row unless the position is $2 of epoch $3.
+	moveQueued = `
 	INSERT INTO heard_positions AS p (partition, epoch, next, last_offset, incarnation, lane, seq)
 	SELECT $1, $4, $5, $6, $7, $8, $9 WHERE CAST($2 AS bigint) = 0 AND CAST($3 AS bigint) = 0
 		OR EXISTS (SELECT 1 FROM heard_positions WHERE partition = $1)
 	ON CONFLICT (partition) DO UPDATE SET epoch = excluded.epoch, next = excluded.next, last_offset = excluded.last_offset,
 		incarnation = excluded.incarnation, lane = excluded.lane, seq = excluded.seq
 	WHERE p.next = $2 AND p.epoch = $3`
-	heardMark = `SELECT coalesce((SELECT seq FROM heard_lanes WHERE incarnation = $1 AND lane = $2), 0)`
-	// markHeard changes no row unless the lane's mark is below its first click, $4.
-	markHeard = `
+	queuedMark = `SELECT coalesce((SELECT seq FROM heard_lanes WHERE incarnation = $1 AND lane = $2), 0)`
+	// markQueued changes no row unless the lane's mark is below its first click, $4.
+	markQueued = `
 	INSERT INTO heard_lanes AS h (incarnation, lane, seq) VALUES ($1, $2, $3)
 	ON CONFLICT (incarnation, lane) DO UPDATE SET seq = excluded.seq WHERE h.seq < $4`
 	clickedLinks = `SELECT id, domain_id, hash, tags FROM links WHERE id {in: $1}`
@@ -66,17 +66,17 @@ func clickedLinkFields(l *schema.ClickedLink) []any {
 	return []any{&l.ID, &l.DomainID, &l.Hash, schema.TagsColumn{List: &l.Tags}}
 }
 
-// HearingAccounts implements schema.HearingStore.
-func (s *Store) HearingAccounts(ctx context.Context) ([]int64, error) {
+// ClickHookAccounts implements schema.ClickHookStore.
+func (s *Store) ClickHookAccounts(ctx context.Context) ([]int64, error) {
 	accounts, err := list(ctx, s.db, value[int64], accountsOfClicks)
 	return accounts, wrap(err, "look for webhooks of clicks")
 }
 
-// HeardPosition implements schema.HearingStore.
-func (s *Store) HeardPosition(ctx context.Context, partition int) (at schema.Position, err error) {
+// QueuedPosition implements schema.ClickHookStore.
+func (s *Store) QueuedPosition(ctx context.Context, partition int) (at schema.Position, err error) {
 	var incarnation []byte
 	into := []any{&at.Epoch, &at.Next, &at.Last.Offset, &incarnation, &at.Last.Lane.Number, &at.Last.Seq}
-	err = get(ctx, s.db, into, heardPosition, partition)
+	err = get(ctx, s.db, into, queuedPosition, partition)
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return schema.Position{}, nil
 	}
@@ -84,19 +84,19 @@ func (s *Store) HeardPosition(ctx context.Context, partition int) (at schema.Pos
 	return at, wrap(err, "read position of webhooks in partition %d", partition)
 }
 
-// HeardMarks implements schema.HearingStore.
-func (s *Store) HeardMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
+// QueuedMarks implements schema.ClickHookStore.
+func (s *Store) QueuedMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
 	marks := make([]uint64, len(lanes))
 	for i, lane := range lanes {
-		if err := get(ctx, s.db, value(&marks[i]), heardMark, lane.Incarnation[:], int64(lane.Number)); err != nil {
+		if err := get(ctx, s.db, value(&marks[i]), queuedMark, lane.Incarnation[:], int64(lane.Number)); err != nil {
 			return nil, wrap(err, "read marks of webhooks in %d lanes", len(lanes))
 		}
 	}
 	return marks, nil
 }
 
-// HearClicks implements schema.HearingStore.
-func (s *Store) HearClicks(ctx context.Context, batch *schema.ClickBatch) error {
+// QueueClicks implements schema.ClickHookStore.
+func (s *Store) QueueClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	err := batch.CheckEpoch()
 	if err == nil {
 		err = s.db.Update(ctx, func(tx Conn) error {
@@ -112,7 +112,7 @@ func (s *Store) HearClicks(ctx context.Context, batch *schema.ClickBatch) error 
 // moveToEnd moves the position and the marks to the end of a batch.
 func moveToEnd(ctx context.Context, tx Conn, batch *schema.ClickBatch) error {
 	last := batch.Last()
-	moved, err := exec(ctx, tx, moveHeard, batch.Partition, batch.Base, batch.BaseEpoch, batch.Epoch, batch.Next, last.Offset,
+	moved, err := exec(ctx, tx, moveQueued, batch.Partition, batch.Base, batch.BaseEpoch, batch.Epoch, batch.Next, last.Offset,
 		last.Lane.Incarnation[:], int64(last.Lane.Number), int64(last.Seq))
 	if err == nil && moved == 0 {
 		err = schema.Errorf(schema.CodeConflict, "the partition is not at offset %d of epoch %d", batch.Base, batch.BaseEpoch)
@@ -121,9 +121,9 @@ func moveToEnd(ctx context.Context, tx Conn, batch *schema.ClickBatch) error {
 		return err
 	}
 	var b Batch
-	for _, l := range batch.HeardLanes() {
+	for _, l := range batch.LaneSpans() {
 		b.Parts = append(b.Parts, Part{
-			Statement: statement(markHeard, []any{l.Lane.Incarnation[:], int64(l.Lane.Number), int64(l.Last), int64(l.First)}),
+			Statement: statement(markQueued, []any{l.Lane.Incarnation[:], int64(l.Lane.Number), int64(l.Last), int64(l.First)}),
 			Changed: func(changed int64) error {
 				if changed == 0 {
 					return schema.Errorf(schema.CodeConflict, "webhooks have click %d of lane %s", l.First, l.Lane)
@@ -149,11 +149,11 @@ func deliverClicks(ctx context.Context, tx Conn, batch *schema.ClickBatch) error
 		links[link.ID] = link
 	}
 	var b Batch
-	for _, heard := range batch.Hear(hooks, links) {
-		for _, chunk := range heard.Chunks {
-			b.exec(addClicks, heard.HookID, newMessage(), chunk.Data, chunk.Clicks)
+	for _, added := range batch.ForHooks(hooks, links) {
+		for _, chunk := range added.Chunks {
+			b.exec(addClicks, added.HookID, newMessage(), chunk.Data, chunk.Clicks)
 		}
-		b.exec(noteClicks, heard.HookID, heard.Bytes, heard.Dropped)
+		b.exec(noteClicks, added.HookID, added.Bytes, added.Dropped)
 	}
 	return tx.Send(ctx, &b)
 }
@@ -168,7 +168,7 @@ func putClicks(ctx context.Context, tx Conn, webhookID int64, limit int) error {
 	}
 	for range limit {
 		var first, last int64
-		err := get(ctx, tx, []any{&first, &last}, nextClicks, webhookID, schema.MaxHeardClicks)
+		err := get(ctx, tx, []any{&first, &last}, nextClicks, webhookID, schema.MaxDeliveryClicks)
 		if err != nil || first == 0 {
 			return err
 		}

@@ -59,18 +59,18 @@ func (f FaultyDatabase) ReleaseWebhook(ctx context.Context, webhookID int64, hol
 	return do(ctx, f.Fault, "ReleaseWebhook", func() error { return f.Database.ReleaseWebhook(ctx, webhookID, holder) })
 }
 
-func (f FaultyDatabase) HearingAccounts(ctx context.Context) ([]int64, error) {
-	return one(ctx, f.Fault, "HearingAccounts", func() ([]int64, error) { return f.Database.HearingAccounts(ctx) })
+func (f FaultyDatabase) ClickHookAccounts(ctx context.Context) ([]int64, error) {
+	return one(ctx, f.Fault, "ClickHookAccounts", func() ([]int64, error) { return f.Database.ClickHookAccounts(ctx) })
 }
 
-func (f FaultyDatabase) HeardPosition(ctx context.Context, partition int) (schema.Position, error) {
-	return one(ctx, f.Fault, "HeardPosition", func() (schema.Position, error) { return f.Database.HeardPosition(ctx, partition) })
+func (f FaultyDatabase) QueuedPosition(ctx context.Context, partition int) (schema.Position, error) {
+	return one(ctx, f.Fault, "QueuedPosition", func() (schema.Position, error) { return f.Database.QueuedPosition(ctx, partition) })
 }
 
-func (f FaultyDatabase) HeardMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
-	return one(ctx, f.Fault, "HeardMarks", func() ([]uint64, error) { return f.Database.HeardMarks(ctx, lanes) })
+func (f FaultyDatabase) QueuedMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
+	return one(ctx, f.Fault, "QueuedMarks", func() ([]uint64, error) { return f.Database.QueuedMarks(ctx, lanes) })
 }
 
-func (f FaultyDatabase) HearClicks(ctx context.Context, batch *schema.ClickBatch) error {
-	return do(ctx, f.Fault, "HearClicks", func() error { return f.Database.HearClicks(ctx, batch) })
+func (f FaultyDatabase) QueueClicks(ctx context.Context, batch *schema.ClickBatch) error {
+	return do(ctx, f.Fault, "QueueClicks", func() error { return f.Database.QueueClicks(ctx, batch) })
 }

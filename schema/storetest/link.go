@@ -23,7 +23,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("certificates", func(t *testing.T) { run(t, open, certificateBehaviours) })
 	t.Run("imports", func(t *testing.T) { run(t, open, importBehaviours) })
 	t.Run("webhooks", func(t *testing.T) { run(t, open, webhookBehaviours) })
-	t.Run("clicks that are heard", func(t *testing.T) { run(t, open, hearingBehaviours) })
+	t.Run("clicks that are heard", func(t *testing.T) { run(t, open, clickHookBehaviours) })
 	t.Run("domains", func(t *testing.T) { run(t, open, domainBehaviours) })
 	t.Run("deleted domains", func(t *testing.T) { run(t, open, domainDeleteBehaviours) })
 	t.Run("checked domains", func(t *testing.T) { run(t, open, domainCheckBehaviours) })

@@ -23,8 +23,8 @@ import (
 type machine struct {
 	*simulation
 	file    clickFile
-	told    clickFile      // the link store's: what webhooks have heard
-	untold  map[int64]bool // clicks that a power failure may have taken before webhooks heard of them
+	told    clickFile      // the link store's: clicks queued for webhooks
+	untold  map[int64]bool // clicks that a power failure may have taken before they were queued for webhooks
 	writer  *task
 	waiting []*submission // of lanes, in the order of their arrival
 }
@@ -152,10 +152,10 @@ func (m *machine) open() {
 		m.file.sync()
 		m.told.sync()
 	}
-	store, hearer := &machineStore{machine: m}, &machineHearer{machine: m}
-	w := count.NewWriter(store, hearer, nil, m.log, metrics.NewSet())
+	store, queue := &machineStore{machine: m}, &machineQueue{machine: m}
+	w := count.NewWriter(store, queue, nil, m.log, metrics.NewSet())
 	m.writer = start(func(yield yield) {
-		store.yield, hearer.yield = yield, yield
+		store.yield, queue.yield = yield, yield
 		if len(m.waiting) == 0 {
 			return
 		}
@@ -277,14 +277,14 @@ func (m *machineStore) InsertLanes(_ context.Context, b *schema.ClickBatch) erro
 	return nil
 }
 
-// machineHearer is the link store as the writer of one process sees it. A webhook hears of all clicks.
-type machineHearer struct {
-	schema.HearingStore // nil: a machine has no positions
+// machineQueue is the link store as the writer of one process sees it. A webhook subscribes to all clicks.
+type machineQueue struct {
+	schema.ClickHookStore // nil: a machine has no positions
 	*machine
 	yield yield
 }
 
-func (m *machineHearer) HearingAccounts(context.Context) ([]int64, error) {
+func (m *machineQueue) ClickHookAccounts(context.Context) ([]int64, error) {
 	if err := m.yield(); err != nil {
 		return nil, err
 	}
@@ -294,20 +294,20 @@ func (m *machineHearer) HearingAccounts(context.Context) ([]int64, error) {
 	return []int64{1}, nil
 }
 
-func (m *machineHearer) HeardMarks(_ context.Context, lanes []schema.Lane) ([]uint64, error) {
+func (m *machineQueue) QueuedMarks(_ context.Context, lanes []schema.Lane) ([]uint64, error) {
 	if err := m.yield(); err != nil {
 		return nil, err
 	}
 	marks := make([]uint64, len(lanes))
 	for i, lane := range lanes {
-		if !m.broken.losesHeardMarks {
+		if !m.broken.losesQueuedMarks {
 			marks[i] = m.told.last().marks[lane]
 		}
 	}
 	return marks, nil
 }
 
-func (m *machineHearer) HearClicks(_ context.Context, b *schema.ClickBatch) error {
+func (m *machineQueue) QueueClicks(_ context.Context, b *schema.ClickBatch) error {
 	if err := m.yield(); err != nil {
 		return err
 	}
@@ -349,7 +349,7 @@ func TestSimulationCatchesBrokenMachines(t *testing.T) {
 		"batches that are skipped on an error": {skips: true},
 		"commits that are left unsynced":       {leavesCommits: true, often: (*simulation).loseCommits},
 		"clicks that are never synced":         {unsyncedFiles: true},
-		"webhooks without marks":               {losesHeardMarks: true},
+		"webhooks without marks":               {losesQueuedMarks: true},
 		"webhooks that are told at most once":  {tellsOnce: true},
 		"folders that are never synced":        {unsyncedNames: true},
 		"a spool whose parent is not synced":   {unsyncedSpool: true},

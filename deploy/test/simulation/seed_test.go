@@ -158,8 +158,8 @@ type broken struct {
 	leavesCommits   bool // one machine: what a killed process has committed is not synced before the next one relies on it
 	unsyncedCommits bool // one machine: a transaction is not on the disk when it has succeeded
 
-	losesHeardMarks bool // one machine: the store of webhooks does not have marks
-	tellsOnce       bool // one machine: clicks are released though telling webhooks has failed
+	losesQueuedMarks bool // one machine: the store of webhooks does not have marks
+	tellsOnce        bool // one machine: clicks are released though telling webhooks has failed
 
 	often func(*simulation) // an event that happens more often than otherwise, because few seeds would notice
 }
