@@ -36,8 +36,12 @@ type Exporter struct {
 
 // linkLister is the part of schema.LinkStore that exports need.
 type linkLister interface {
-	Links(ctx context.Context, accountID int64, filter schema.LinkFilter, page int64) (links []schema.Link, total int64, err error)
-	LinksAfter(ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int) ([]schema.Link, error)
+	Links(
+		ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
+	) (links []schema.Link, total int64, err error)
+	LinksAfter(
+		ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
+	) ([]schema.Link, error)
 }
 
 // clickCounter is the part of schema.ClickStore that exports need.
@@ -50,11 +54,14 @@ func NewExporter(base schema.BaseURL, links linkLister, clicks clickCounter) *Ex
 	return &Exporter{base, links, clicks}
 }
 
-// Export writes the links that match filter and that an account has when the export begins, the oldest first, with their counts, as a CSV file of format
-// Linkstream in UTF-8 with a line break of "\r\n" (RFC 4180). It returns the number of links written. Cells that a spreadsheet may
-// take for formulas are guarded. A link that is deleted meanwhile may be left out. A link on the default domain has no domain, so
-// that the file can be imported by a service with another default domain. is_active is the owner's setting.
-func (e *Exporter) Export(ctx context.Context, accountID int64, filter schema.LinkFilter, w io.Writer) (links int64, err error) {
+// Export writes the links that match filter and that an account has when the export begins, the oldest first, with
+// their counts, as a CSV file of format Linkstream in UTF-8 with a line break of "\r\n" (RFC 4180). It returns the
+// number of links written. Cells that a spreadsheet may take for formulas are guarded. A link that is deleted meanwhile
+// may be left out. A link on the default domain has no domain, so that the file can be imported by a service with
+// another default domain. is_active is the owner's setting.
+func (e *Exporter) Export(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, w io.Writer,
+) (links int64, err error) {
 	newest, _, err := e.links.Links(ctx, accountID, schema.LinkFilter{}, 1)
 	if err != nil {
 		return 0, err
@@ -122,9 +129,11 @@ func (e *Exporter) cells(link schema.Link, clicks int64) []string {
 		extension = *link.Extension
 	}
 	return []string{
-		e.base.ShortURL(link), Guard(link.Hash), link.Host, Guard(link.URL), Guard(link.Title), Guard(strings.Join(link.Tags, " ")),
+		e.base.ShortURL(link), Guard(link.Hash), link.Host, Guard(link.URL), Guard(link.Title),
+		Guard(strings.Join(link.Tags, " ")),
 		strconv.FormatBool(link.Active), formatTime(link.CreatedAt), formatTime(link.ExpiresAt), Guard(link.ExpiredURL),
-		strconv.FormatBool(link.ForwardQuery), formatJSON(extension.Rules), formatJSON(extension.Variants), formatJSON(extension.Card),
+		strconv.FormatBool(link.ForwardQuery), formatJSON(extension.Rules), formatJSON(extension.Variants),
+		formatJSON(extension.Card),
 		formatLimit(extension.MaxClicks), strconv.FormatBool(extension.Password != 0), strconv.FormatInt(clicks, 10),
 	}
 }

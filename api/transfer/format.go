@@ -30,7 +30,8 @@ func ParseFormat(name string) (Format, error) {
 	if name == "" || slices.Contains(Formats(), Format(name)) {
 		return Format(name), nil
 	}
-	return "", schema.ClientErrorf(schema.CodeInvalid, "The format %q is not known. Formats are linkstream, shlink, kutt, yourls and bitly.", name)
+	return "", schema.ClientErrorf(schema.CodeInvalid,
+		"The format %q is not known. Formats are linkstream, shlink, kutt, yourls and bitly.", name)
 }
 
 // The fields of a row, beside those of shorten.Request.
@@ -58,22 +59,28 @@ type layout struct {
 // layouts are tried in this order, the more particular ones first.
 var layouts = []layout{
 	{Kutt, [][]string{{"address", "target"}}, map[string]string{
-		"address": shorten.FieldCustomAlias, "target": shorten.FieldLongURL, "domain": fieldHost, "description": shorten.FieldTitle,
-		"createdat": fieldCreatedAt, "expirein": shorten.FieldExpiresAt, "banned": fieldBanned, "password": fieldPassword,
+		"address": shorten.FieldCustomAlias, "target": shorten.FieldLongURL, "domain": fieldHost,
+		"description": shorten.FieldTitle,
+		"createdat":   fieldCreatedAt, "expirein": shorten.FieldExpiresAt, "banned": fieldBanned, "password": fieldPassword,
 		"visitcount": fieldClicks,
 	}},
 	{YOURLS, [][]string{{"keyword", "url"}, {"source", "target"}}, map[string]string{
-		"keyword": shorten.FieldCustomAlias, "url": shorten.FieldLongURL, "title": shorten.FieldTitle, "timestamp": fieldCreatedAt,
-		"clicks": fieldClicks, "source": shorten.FieldCustomAlias, "target": shorten.FieldLongURL, "hits": fieldClicks,
+		"keyword": shorten.FieldCustomAlias, "url": shorten.FieldLongURL, "title": shorten.FieldTitle,
+		"timestamp": fieldCreatedAt,
+		"clicks":    fieldClicks, "source": shorten.FieldCustomAlias, "target": shorten.FieldLongURL, "hits": fieldClicks,
 	}},
 	{Shlink, [][]string{{"shortcode", "longurl"}}, map[string]string{
-		"shortcode": shorten.FieldCustomAlias, "longurl": shorten.FieldLongURL, "domain": fieldHost, "shorturl": fieldShortURL,
-		"title": shorten.FieldTitle, "tags": shorten.FieldTags, "createdat": fieldCreatedAt, "visits": fieldClicks,
+		"shortcode": shorten.FieldCustomAlias, "longurl": shorten.FieldLongURL, "domain": fieldHost,
+		"shorturl": fieldShortURL,
+		"title":    shorten.FieldTitle, "tags": shorten.FieldTags, "createdat": fieldCreatedAt, "visits": fieldClicks,
 	}},
-	{Bitly, [][]string{{"link", "destinationurl"}, {"link", "longurl"}, {"bitlink", "destinationurl"}, {"bitlink", "longurl"},
+	{Bitly, [][]string{{"link", "destinationurl"}, {"link", "longurl"}, {"bitlink", "destinationurl"},
+		{"bitlink", "longurl"},
 		{"custombitlink", "longurl"}, {"custombitlinks", "longurl"}}, map[string]string{
-		"link": fieldShortURL, "bitlink": fieldShortURL, "customlink": fieldCustomURL, "custombitlink": fieldCustomURL, "custombitlinks": fieldCustomURLs,
-		"destinationurl": shorten.FieldLongURL, "longurl": shorten.FieldLongURL, "title": shorten.FieldTitle, "tags": shorten.FieldTags,
+		"link": fieldShortURL, "bitlink": fieldShortURL, "customlink": fieldCustomURL, "custombitlink": fieldCustomURL,
+		"custombitlinks": fieldCustomURLs,
+		"destinationurl": shorten.FieldLongURL, "longurl": shorten.FieldLongURL, "title": shorten.FieldTitle,
+		"tags":        shorten.FieldTags,
 		"keywordlink": fieldCustomURL, "datecreated": fieldCreatedAt, "createdat": fieldCreatedAt, "created": fieldCreatedAt,
 		"engagements": fieldClicks, "clicks": fieldClicks, "totalclicks": fieldClicks,
 	}},

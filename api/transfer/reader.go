@@ -58,7 +58,8 @@ func openReader(file io.Reader, wanted Format) (*reader, error) {
 	separators := []rune{',', ';', '\t'}
 	if line, rest, found := bytes.Cut(head, []byte("\n")); found { // the first line of Excel's own files
 		line = bytes.TrimSuffix(line, []byte("\r"))
-		if named, found := bytes.CutPrefix(line, []byte("sep=")); found && len(named) == 1 && slices.Contains(separators, rune(named[0])) {
+		if named, found := bytes.CutPrefix(line, []byte("sep=")); found && len(named) == 1 &&
+			slices.Contains(separators, rune(named[0])) {
 			separators = []rune{rune(named[0])}
 			in.Discard(len(head) - len(rest))
 			head, r.before = rest, 1
@@ -130,7 +131,8 @@ func unknownColumns(found []string, wanted Format) error {
 			strings.Join(found, ", "), wanted, neededBy(wanted))
 	}
 	return schema.ClientErrorf(schema.CodeInvalid,
-		"The columns %s are not known. The first line must name the columns, and one of them must be long_url.", strings.Join(found, ", "))
+		"The columns %s are not known. The first line must name the columns, and one of them must be long_url.",
+		strings.Join(found, ", "))
 }
 
 // neededBy names the columns without which a file is not of a format.
@@ -154,8 +156,8 @@ func shortened(name string) string {
 	return strings.ToValidUTF8(name[:maxColumnName], "") + "…"
 }
 
-// next returns the next record, io.EOF after the last one. Of a row that cannot be read it returns a *RowError, and more
-// rows may follow. After any other error none follow.
+// next returns the next record, io.EOF after the last one. Of a row that cannot be read it returns a *RowError, and
+// more rows may follow. After any other error none follow.
 func (r *reader) next() (record, error) {
 	for {
 		r.source.allowed = r.csv.InputOffset() + maxRowBytes + 2*readBuffer
@@ -170,7 +172,8 @@ func (r *reader) next() (record, error) {
 		line += r.before
 		if len(cells) != len(r.columns) {
 			// Cells that are left out at the end are empty.
-			if extra := cells[min(len(cells), len(r.columns)):]; slices.ContainsFunc(extra, func(cell string) bool { return cell != "" }) {
+			extra := cells[min(len(cells), len(r.columns)):]
+			if slices.ContainsFunc(extra, func(cell string) bool { return cell != "" }) {
 				return record{}, &RowError{Line: line, Reason: "The row has more cells than there are columns."}
 			}
 			for len(cells) < len(r.columns) {
@@ -180,7 +183,8 @@ func (r *reader) next() (record, error) {
 		}
 		for i, cell := range cells {
 			if !utf8.ValidString(cell) {
-				return record{}, &RowError{Line: line, Column: r.columns[i].Name, Reason: "The text is not UTF-8. Save the file as CSV in UTF-8."}
+				return record{}, &RowError{Line: line, Column: r.columns[i].Name,
+					Reason: "The text is not UTF-8. Save the file as CSV in UTF-8."}
 			}
 		}
 		return record{line, cells}, nil
@@ -203,7 +207,8 @@ func (r *reader) explain(err error) error {
 
 func unreadable(err error) error {
 	if errors.Is(err, errRowTooLong) {
-		return schema.ClientErrorf(schema.CodeInvalid, "A row is longer than 64 KiB. Perhaps a quoted cell has no quote at its end.")
+		return schema.ClientErrorf(schema.CodeInvalid,
+			"A row is longer than 64 KiB. Perhaps a quoted cell has no quote at its end.")
 	}
 	return err
 }

@@ -55,7 +55,9 @@ func (r *reader) items(rec record, now time.Time) []*item {
 
 // customURLs returns the custom short URLs of a record, which may be a JSON array or a list.
 func customURLs(cells fields) []string {
-	return strings.FieldsFunc(cells[fieldCustomURLs], func(r rune) bool { return strings.ContainsRune("[]\"'|,; \t\n", r) })
+	return strings.FieldsFunc(cells[fieldCustomURLs], func(r rune) bool {
+		return strings.ContainsRune("[]\"'|,; \t\n", r)
+	})
 }
 
 // item returns the nth link that a record describes. Cells that cannot be read are in the request's Malformed.
@@ -70,7 +72,8 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 		if r.layout.format == Linkstream {
 			cell = Unguard(cell)
 		}
-		if r.layout.format != Linkstream || column.Field != shorten.FieldTitle && column.Field != fieldPassword { // which are as they are
+		asItIs := column.Field == shorten.FieldTitle || column.Field == fieldPassword
+		if r.layout.format != Linkstream || !asItIs {
 			cell = strings.TrimSpace(cell)
 		}
 		cells[column.Field] = cell
@@ -156,7 +159,9 @@ func unescaped(path string) string {
 func (it *item) text(cells fields, format Format) {
 	title := cells[shorten.FieldTitle]
 	if strings.ContainsFunc(title, unicode.IsControl) {
-		title = strings.Join(strings.FieldsFunc(title, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
+		title = strings.Join(strings.FieldsFunc(title, func(r rune) bool {
+			return unicode.IsControl(r) || unicode.IsSpace(r)
+		}), " ")
 	}
 	if utf8.RuneCountInString(title) > schema.MaxTitleLen {
 		title = strings.TrimSpace(string([]rune(title)[:schema.MaxTitleLen]))
@@ -171,7 +176,8 @@ func (it *item) text(cells fields, format Format) {
 		separators = "|,;\n"
 	}
 	changed := false
-	for tag := range strings.FieldsFuncSeq(cells[shorten.FieldTags], func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+	separates := func(r rune) bool { return strings.ContainsRune(separators, r) }
+	for tag := range strings.FieldsFuncSeq(cells[shorten.FieldTags], separates) {
 		valid := strings.TrimSpace(tag)
 		if format != Linkstream {
 			valid = validTag(valid)
@@ -195,11 +201,12 @@ func validTag(tag string) string {
 	return strings.TrimRight(valid[:min(len(valid), schema.MaxTagLen)], "-")
 }
 
-// timeLayouts are those of the formats: ISO 8601 with and without a zone, and those of SQL and of spreadsheets. A time without a
-// zone is in UTC.
+// timeLayouts are those of the formats: ISO 8601 with and without a zone, and those of SQL and of spreadsheets. A time
+// without a zone is in UTC.
 var timeLayouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05-0700", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00",
-	"2006-01-02 15:04:05-0700", "2006-01-02 15:04:05-07", "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05", "2006-01-02 15:04",
+	"2006-01-02 15:04:05-0700", "2006-01-02 15:04:05-07", "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05",
+	"2006-01-02 15:04",
 	"2006-01-02",
 }
 
@@ -263,7 +270,8 @@ func (it *item) switches(cells fields) {
 	}
 }
 
-// password reads the password of a link. A link whose password is not known is not created, since it would be open to everyone.
+// password reads the password of a link. A link whose password is not known is not created, since it would be open to
+// everyone.
 func (it *item) password(cells fields, format Format) {
 	password, has := cells[fieldPassword], cells[fieldHasPassword]
 	if format != Linkstream { // Kutt's API says true or false, its table has a hash of the password

@@ -10,8 +10,8 @@ import (
 	"linkstream/schema"
 )
 
-// store gives each row of a chunk its outcome. The rows that nobody has yet are created together. Another import, or an earlier
-// row, may take an alias in between: these rows are looked up again.
+// store gives each row of a chunk its outcome. The rows that nobody has yet are created together. Another import, or an
+// earlier row, may take an alias in between: these rows are looked up again.
 func (s *session) store(items []*item) error {
 	for range maxTries {
 		open, again, err := s.lookUp(items)
@@ -36,8 +36,8 @@ type openItems struct {
 	unused bool // none has the address of a link, not even of a deleted one
 }
 
-// lookUp decides on the rows whose link is there already, or whose alias is in use. It returns those whose alias is free. again
-// says that there are others, which have got another hash.
+// lookUp decides on the rows whose link is there already, or whose alias is in use. It returns those whose alias is
+// free. again says that there are others, which have got another hash.
 func (s *session) lookUp(items []*item) (open openItems, again bool, err error) {
 	var keys []schema.LinkKey
 	for _, it := range items {
@@ -177,8 +177,8 @@ func (it *item) hash() string {
 	return derivedHash(it.request.AccountID, domainID(it.request), it.request.LongURL, it.attempt)
 }
 
-// derivedHash returns the hash of a link that was imported without an alias. The next attempt gives another one, in case the
-// hash is in use. Anyone who knows account and long URL can compute the hash, which leads nowhere else.
+// derivedHash returns the hash of a link that was imported without an alias. The next attempt gives another one, in
+// case the hash is in use. Anyone who knows account and long URL can compute the hash, which leads nowhere else.
 //
 // It must not change: otherwise an import that is run again by a newer release creates its links a second time.
 func derivedHash(accountID, domainID int64, longURL string, attempt int) string {

@@ -2,8 +2,8 @@
 //
 // # Formats
 //
-// The first line of a file names its columns. Upper case, spaces, underscores and hyphens in names do not matter, nor does
-// the order, and columns that are not listed are ignored. A separator is a comma, a semicolon or a tab.
+// The first line of a file names its columns. Upper case, spaces, underscores and hyphens in names do not matter, nor
+// does the order, and columns that are not listed are ignored. A separator is a comma, a semicolon or a tab.
 //
 //	format      needs                  also reads
 //	linkstream  long_url (or url,      alias (or custom_alias, hash), domain, title, tags, is_active, created_at,
@@ -33,8 +33,9 @@
 //
 // # From a row to a link
 //
-// A link keeps its alias as it is, upper case included, because short links that are out in the world have to go on working.
-// Otherwise the rules are those of shorten.Create. Any other alias of more than 20 characters is an error of the row.
+// A link keeps its alias as it is, upper case included, because short links that are out in the world have to go on
+// working. Otherwise the rules are those of shorten.Create. Any other alias of more than 20 characters is an error of
+// the row.
 //
 //   - Alias and domain are read from their columns, or from the short URL if there is no such column. A custom link of Bitly
 //     takes the place of the bit.ly address. Of custom_bitlinks, up to 20 per row, each becomes a link.
@@ -49,9 +50,10 @@
 //
 // # Running an import again
 //
-// An import that was interrupted, by kill -9 too, is completed by running it again. A row whose alias leads to the same long URL
-// already, as a link of the account, is present and not an error. A row without an alias gets a hash that follows from account,
-// domain and long URL, so that the next run finds the link. Several such rows for one long URL are therefore one link.
+// An import that was interrupted, by kill -9 too, is completed by running it again. A row whose alias leads to the same
+// long URL already, as a link of the account, is present and not an error. A row without an alias gets a hash that
+// follows from account, domain and long URL, so that the next run finds the link. Several such rows for one long URL
+// are therefore one link.
 package transfer
 
 import (
@@ -176,16 +178,16 @@ type Row struct {
 	Active       bool
 }
 
-// Import creates the links of a file for an account. Everything that is wrong with a row is in the report, and the import goes on.
-// CodeInvalid, with a message for the owner of the file, if the file cannot be read any further: its columns are not
-// recognized, or a row is longer than 64 KiB. Other errors are those of the reader or of a store. The report then counts what was
-// done before the error, and running the import again completes it.
+// Import creates the links of a file for an account. Everything that is wrong with a row is in the report, and the
+// import goes on. CodeInvalid, with a message for the owner of the file, if the file cannot be read any further: its
+// columns are not recognized, or a row is longer than 64 KiB. Other errors are those of the reader or of a store. The
+// report then counts what was done before the error, and running the import again completes it.
 func (im *Importer) Import(ctx context.Context, accountID int64, file io.Reader, opts Options) (Report, error) {
 	return im.run(ctx, accountID, file, opts, false)
 }
 
-// Preview is Import, but creates nothing. It reads the whole file. It notices an alias that occurs twice only within the first
-// million rows.
+// Preview is Import, but creates nothing. It reads the whole file. It notices an alias that occurs twice only within
+// the first million rows.
 func (im *Importer) Preview(ctx context.Context, accountID int64, file io.Reader, opts Options) (Report, error) {
 	return im.run(ctx, accountID, file, opts, true)
 }

@@ -6,13 +6,15 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// batchConn ends the contexts of batches with the batches. While a batch is sent, clickhouse-go watches its context, and closes the
-// connection when that is done. On a busy machine it may look a moment after Send has returned: the connection is in the pool again then,
-// and the next query would fail.
+// batchConn ends the contexts of batches with the batches. While a batch is sent, clickhouse-go watches its context,
+// and closes the connection when that is done. On a busy machine it may look a moment after Send has returned: the
+// connection is in the pool again then, and the next query would fail.
 type batchConn struct{ driver.Conn }
 
 // PrepareBatch implements driver.Conn.
-func (c batchConn) PrepareBatch(ctx context.Context, query string, options ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c batchConn) PrepareBatch(
+	ctx context.Context, query string, options ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
 	until := untilSent(ctx)
 	batch, err := c.Conn.PrepareBatch(until, query, options...)
 	if err != nil {

@@ -121,7 +121,9 @@ func (c *ClickStore) check(ctx context.Context, batch *schema.ClickBatch) (a adm
 }
 
 // loadNames is a namebound.Load.
-func (c *ClickStore) loadNames(ctx context.Context, keys []namebound.Key, each func(namebound.Key, int64, []string)) error {
+func (c *ClickStore) loadNames(
+	ctx context.Context, keys []namebound.Key, each func(namebound.Key, int64, []string),
+) error {
 	ctx = ch.Context(ctx, ch.WithSettings(lookupSettings("dimensions")))
 	for some := range slices.Chunk(keys, maxKeys) {
 		var accounts, links []int64
@@ -197,10 +199,10 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	return schema.Errorf(schema.CodeUnavailable, "the server accepted the batch %d times and does not have it", maxSends)
 }
 
-// token returns the deduplication token of a batch, which is the same for all batches from its Base: also for one that stays
-// in a log and one that begins the next epoch. lost is the number of such tokens that the server knows, although it lost
-// their parts when it died. On a cluster the token is always the first one, because a part that is missing may be late on
-// the replica that was asked.
+// token returns the deduplication token of a batch, which is the same for all batches from its Base: also for one that
+// stays in a log and one that begins the next epoch. lost is the number of such tokens that the server knows, although
+// it lost their parts when it died. On a cluster the token is always the first one, because a part that is missing may
+// be late on the replica that was asked.
 func (c *ClickStore) token(batch *schema.ClickBatch, lost int) string {
 	if c.layout.Cluster != "" {
 		lost = 0
@@ -245,7 +247,8 @@ func (c *ClickStore) kill(ctx context.Context, id string, cause error) error {
 func (c *ClickStore) counted(ctx context.Context, batch *schema.ClickBatch, month uint32) (bool, error) {
 	last := batch.Len() - 1
 	var rows uint64
-	err := c.conn.QueryRow(c.readContext(ctx, rowSettings()), rowOfBatch, batch.LinkID[last], batch.ClickedAt[last].UnixMilli(), month,
+	err := c.conn.QueryRow(c.readContext(ctx, rowSettings()), rowOfBatch, batch.LinkID[last],
+		batch.ClickedAt[last].UnixMilli(), month,
 		batch.Partition, batch.Epoch, batch.Next).Scan(&rows)
 	return rows > 0, err
 }

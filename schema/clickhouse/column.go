@@ -14,8 +14,8 @@ import (
 	"linkstream/schema/namebound"
 )
 
-// insertColumns are the columns of an insert, in the order of appendTo. Without them, clickhouse-go over HTTP would query
-// them before each insert, with the query ID of the insert.
+// insertColumns are the columns of an insert, in the order of appendTo. Without them, clickhouse-go over HTTP would
+// query them before each insert, with the query ID of the insert.
 var insertColumns = func() []ch.ColumnNameAndType {
 	all := []ch.ColumnNameAndType{
 		{Name: "link_id", Type: "Int64"}, {Name: "clicked_at", Type: "DateTime64(3, 'UTC')"},
@@ -39,7 +39,8 @@ var insertRows = func() string {
 	return "INSERT INTO clicks (" + strings.Join(names, ", ") + ")"
 }()
 
-// columns are those columns of an insert that a batch does not have in the form that is sent. Their memory is used again.
+// columns are those columns of an insert that a batch does not have in the form that is sent. Their memory is used
+// again.
 type columns struct {
 	names []dictionary // by dimension
 

@@ -31,14 +31,16 @@ func DefaultRetention() Retention { return Retention{Raw: 400 * day} }
 
 // RegisterFlags binds the retention to flags.
 func (r *Retention) RegisterFlags(fs *flag.FlagSet) {
-	fs.DurationVar(&r.Raw, "clickhouse.raw-retention", r.Raw, "`time` for which each click is kept as a row. Older months are compacted "+
-		"to rows per link, day and dimension of the reports, which stay the same; 0: never")
+	fs.DurationVar(&r.Raw, "clickhouse.raw-retention", r.Raw,
+		"`time` for which each click is kept as a row. Older months are compacted "+
+			"to rows per link, day and dimension of the reports, which stay the same; 0: never")
 }
 
 // Validate returns every invalid setting.
 func (r *Retention) Validate() error {
 	if r.Raw != 0 && r.Raw < minRetention {
-		return fmt.Errorf("-clickhouse.raw-retention: %v is neither 0 nor at least %v (%d days)", r.Raw, minRetention, minRetention/day)
+		return fmt.Errorf("-clickhouse.raw-retention: %v is neither 0 nor at least %v (%d days)", r.Raw, minRetention,
+			minRetention/day)
 	}
 	return nil
 }
@@ -62,7 +64,8 @@ const (
 
 var (
 	buildTable = `CREATE TABLE %s AS clicks`
-	// A month is replaced by hard links to the parts of the table, also to merged ones, and the old parts are removed at once.
+	// A month is replaced by hard links to the parts of the table, also to merged ones, and the old parts are removed at
+	// once.
 	syncMerges = `ALTER TABLE %s MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1`
 	aggregates = `INSERT INTO %s (link_id, account_id, clicked_at, weight, lane_clicks, kafka_partition, month, ` + allNames + `)
 	SELECT link_id, account_id, toDateTime64(toDate(clicked_at) AS day, 3, 'UTC'), sum(clicks.weight), 0, -1, ?, ` + allNames + `
@@ -110,8 +113,8 @@ func NewCompactor(store *ClickStore, retention Retention, log *slog.Logger) *Com
 }
 
 // Compact compacts the months that are older than the retention, and returns those that it has compacted, also with an
-// error. It does nothing while another process does so. It may be killed at any time: a month is replaced as a whole, and
-// the next run removes what is left over.
+// error. It does nothing while another process does so. It may be killed at any time: a month is replaced as a whole,
+// and the next run removes what is left over.
 func (c *Compactor) Compact(ctx context.Context) ([]schema.CompactedMonth, error) {
 	if c.store.layout.Cluster != "" {
 		return nil, nil
@@ -129,7 +132,9 @@ func (c *Compactor) Compact(ctx context.Context) ([]schema.CompactedMonth, error
 }
 
 // locked calls do while this process has the lock of compactions.
-func (c *Compactor) locked(ctx context.Context, do func(*compaction) ([]schema.CompactedMonth, error)) (done []schema.CompactedMonth, err error) {
+func (c *Compactor) locked(
+	ctx context.Context, do func(*compaction) ([]schema.CompactedMonth, error),
+) (done []schema.CompactedMonth, err error) {
 	options := *c.store.options
 	options.ReadTimeout = compactTimeout // over HTTP, a statement is answered when it ends
 	db := ch.OpenDB(&options)
@@ -197,8 +202,8 @@ func (r *compaction) removeBuilds(ctx context.Context) error {
 	return nil
 }
 
-// compact replaces a month by its compacted form. Nothing is inserted into the month meanwhile, because it is closed. If
-// something is nevertheless, the comparison fails.
+// compact replaces a month by its compacted form. Nothing is inserted into the month meanwhile, because it is closed.
+// If something is nevertheless, the comparison fails.
 func (r *compaction) compact(ctx context.Context, month uint32) (done schema.CompactedMonth, err error) {
 	done.Month = month
 	build := fmt.Sprintf("%s%d_%s", buildPrefix, month, strings.ToLower(rand.Text()))
@@ -241,7 +246,8 @@ func (r *compaction) compare(ctx context.Context, month uint32, build string) er
 		}
 	}
 	if sums[0] != sums[1] {
-		return schema.Errorf(schema.CodeInternal, "its compacted form has %s, the month itself %s: it stays as it is", sums[0], sums[1])
+		return schema.Errorf(schema.CodeInternal, "its compacted form has %s, the month itself %s: it stays as it is",
+			sums[0], sums[1])
 	}
 	return nil
 }
@@ -255,8 +261,8 @@ func (r *compaction) exec(ctx context.Context, statement string, args ...any) er
 	return err
 }
 
-// context returns a context for a statement of a compaction. It may read a month as long as it takes, but with few threads
-// and bounded memory.
+// context returns a context for a statement of a compaction. It may read a month as long as it takes, but with few
+// threads and bounded memory.
 func (r *compaction) context(ctx context.Context) context.Context {
 	return ch.Context(ctx, ch.WithQueryID(compactionQuery+rand.Text()), ch.WithSettings(ch.Settings{
 		"max_execution_time": int(compactTimeout.Seconds()), "max_threads": 2, "max_insert_threads": 1,

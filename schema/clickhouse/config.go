@@ -37,7 +37,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"`URL` of ClickHouse, such as clickhouse://user:password@host:9000/database?secure=true or https://…")
 	fs.StringVar(&c.CAFile, "clickhouse.tls-ca", c.CAFile,
 		"PEM `file` of the certificate authorities to trust (default the system's)")
-	fs.StringVar(&c.Cluster, "clickhouse.cluster", c.Cluster, "`name` of a ClickHouse cluster to distribute clicks over (default one server)")
+	fs.StringVar(&c.Cluster, "clickhouse.cluster", c.Cluster,
+		"`name` of a ClickHouse cluster to distribute clicks over (default one server)")
 }
 
 // Validate returns an error that lists every invalid setting. It does not contain the password.
@@ -50,7 +51,8 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("-clickhouse.tls-ca: %w", err))
 	}
 	if !clusterPattern.MatchString(c.Cluster) {
-		errs = append(errs, fmt.Errorf("-clickhouse.cluster: %q has characters other than letters, digits, . _ - and {}", c.Cluster))
+		errs = append(errs, fmt.Errorf("-clickhouse.cluster: %q has characters other than letters, digits, . _ - and {}",
+			c.Cluster))
 	}
 	return errors.Join(errs...)
 }

@@ -8,8 +8,8 @@ import (
 // maxNames bounds the names that a dictionary has room for between batches.
 const maxNames = 10_000
 
-// dictionary is a column LowCardinality(String), encoded as in the native format. clickhouse-go would look up an interface value
-// per row for it, which takes more than twice as long.
+// dictionary is a column LowCardinality(String), encoded as in the native format. clickhouse-go would look up an
+// interface value per row for it, which takes more than twice as long.
 type dictionary struct {
 	names  []string // the first one is "", which the server takes for the default
 	number map[string]uint32

@@ -11,13 +11,14 @@ import (
 type linkGroup struct {
 	projection string
 	columns    []string
-	// many says that clients make the names up. An account may have a million links, and a link a thousand referrers per day.
+	// many says that clients make the names up. An account may have a million links, and a link a thousand referrers per
+	// day.
 	many bool
 }
 
-// linkGroups has each dimension once. Names that depend on each other stand together: rules often ask for the device, and a referrer goes
-// with a campaign. A referrer and a country hardly depend on each other: a link with 300 referrers from 40 countries would have 12,000
-// rows per day.
+// linkGroups has each dimension once. Names that depend on each other stand together: rules often ask for the device,
+// and a referrer goes with a campaign. A referrer and a country hardly depend on each other: a link with 300 referrers
+// from 40 countries would have 12,000 rows per day.
 var linkGroups = []linkGroup{
 	{"link_clients", columnsOf(schema.ByDevice, schema.ByBrowser, schema.ByRoute), false},
 	{"link_places", columnsOf(schema.ByOS, schema.ByLanguage, schema.ByCountry), false},

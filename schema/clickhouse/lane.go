@@ -42,7 +42,8 @@ func (c *ClickStore) ClickSums(ctx context.Context) (map[string]uint64, error) {
 	rows := rowSettings()
 	delete(rows, "max_threads")
 	reads := map[string]ch.Settings{"rows": rows}
-	names := []string{"account_links", "link_quarters", "account_quarters", "link_visitors", "account_visitors", "dimensions"}
+	names := []string{"account_links", "link_quarters", "account_quarters", "link_visitors", "account_visitors",
+		"dimensions"}
 	for _, group := range linkGroups {
 		names = append(names, group.projection)
 	}
@@ -52,7 +53,8 @@ func (c *ClickStore) ClickSums(ctx context.Context) (map[string]uint64, error) {
 	sums := make(map[string]uint64)
 	for name, settings := range reads {
 		var clicks uint64
-		if err := c.conn.QueryRow(c.readContext(ctx, settings), `SELECT `+people+` + `+bots+` FROM clicks`).Scan(&clicks); err != nil {
+		row := c.conn.QueryRow(c.readContext(ctx, settings), `SELECT `+people+` + `+bots+` FROM clicks`)
+		if err := row.Scan(&clicks); err != nil {
 			return nil, wrap(err, "read sum of clicks in %s", name)
 		}
 		sums[name] = clicks
@@ -85,7 +87,8 @@ func (c *ClickStore) insertGaps(ctx context.Context, batch *schema.ClickBatch) e
 	}
 	defer rows.Close()
 	for _, gap := range batch.Gaps {
-		err := rows.Append(string(gap.Lane.Incarnation[:]), gap.Lane.Number, gap.First, gap.Last, int32(gap.Partition), gap.Offset, gap.Found)
+		err := rows.Append(string(gap.Lane.Incarnation[:]), gap.Lane.Number, gap.First, gap.Last, int32(gap.Partition),
+			gap.Offset, gap.Found)
 		if err != nil {
 			return err
 		}

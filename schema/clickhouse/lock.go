@@ -13,9 +13,9 @@ const (
 	unlockTimeout = 10 * time.Second
 )
 
-// tableLock is a lock in the form of a table: one of several processes succeeds in creating it. The others wait until it is
-// dropped, or until it is so old that its holder must have died. The nodes of a cluster execute these statements in one
-// order, so they agree on the holder.
+// tableLock is a lock in the form of a table: one of several processes succeeds in creating it. The others wait until
+// it is dropped, or until it is so old that its holder must have died. The nodes of a cluster execute these statements
+// in one order, so they agree on the holder.
 type tableLock struct {
 	layout layout
 	name   string        // of the table

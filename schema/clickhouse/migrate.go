@@ -50,8 +50,8 @@ const versionTable = `CREATE TABLE IF NOT EXISTS ` + goose.DefaultTablename + ` 
 	version_id Int64, is_applied UInt8, date Date DEFAULT now(), tstamp DateTime DEFAULT now())
 	ENGINE = ReplicatedMergeTree('/clickhouse/tables/{uuid}', '{shard}-{replica}') ORDER BY version_id`
 
-// migrate applies the migrations that the database does not have. A lock lets one of several processes do so. ClickHouse
-// has no lock that ends with its holder, so all statements of migrations may be executed twice.
+// migrate applies the migrations that the database does not have. A lock lets one of several processes do so.
+// ClickHouse has no lock that ends with its holder, so all statements of migrations may be executed twice.
 func migrate(ctx context.Context, options *ch.Options, l layout) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
 	defer cancel()
@@ -83,8 +83,8 @@ func checkSchema(ctx context.Context, options *ch.Options) (err error) {
 	return migration.Check(ctx, goose.DialectClickHouse, db, files)
 }
 
-// ensureVersionTable creates the version table on a cluster. A statement for all nodes fails while any of them is down, so a
-// program that finds the table does without.
+// ensureVersionTable creates the version table on a cluster. A statement for all nodes fails while any of them is down,
+// so a program that finds the table does without.
 func (l layout) ensureVersionTable(ctx context.Context, db *sql.DB) error {
 	if l.Cluster == "" {
 		return nil // goose creates it

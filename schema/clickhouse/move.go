@@ -14,9 +14,10 @@ import (
 	"linkstream/schema"
 )
 
-// The counts of another store are one month of their own, in the form of compacted months: aggregates and marks. It is built in a
-// table of its own, compared with its source, and put in place in one step, as often as necessary. Inserts and compaction never
-// touch this month. Marks have a partition that no log has, so the new topic begins without a position.
+// The counts of another store are one month of their own, in the form of compacted months: aggregates and marks. It is
+// built in a table of its own, compared with its source, and put in place in one step, as often as necessary. Inserts
+// and compaction never touch this month. Marks have a partition that no log has, so the new topic begins without a
+// position.
 const (
 	movedMonth     = 2_000_000
 	movedPartition = -2
@@ -34,12 +35,15 @@ const (
 )
 
 var (
-	insertMovedRows = `INSERT INTO ` + movedBuild + ` (link_id, account_id, clicked_at, weight, lane_clicks, kafka_partition, incarnation, lane, seq, month, ` + allNames + `)`
-	movedRows       = `SELECT link_id, account_id, clicked_at, weight, [` + strings.ReplaceAll(allNames, ",", "::String,") + `::String] FROM %s
+	insertMovedRows = `INSERT INTO ` + movedBuild +
+		` (link_id, account_id, clicked_at, weight, lane_clicks, kafka_partition, incarnation, lane, seq, month, ` +
+		allNames + `)`
+	movedRows = `SELECT link_id, account_id, clicked_at, weight, [` + strings.ReplaceAll(allNames, ",", "::String,") + `::String] FROM %s
 	WHERE month = ? AND weight > 0`
 )
 
-// Counted is what another store has counted and does not change any more. Each of its functions may be called several times.
+// Counted is what another store has counted and does not change any more. Each of its functions may be called several
+// times.
 type Counted struct {
 	Clicks func(ctx context.Context, each func(*schema.ClickCount) error) error
 	Lanes  func(ctx context.Context, each func(schema.LaneCount) error) error
@@ -48,14 +52,16 @@ type Counted struct {
 	Gaps     func(ctx context.Context) ([]schema.Gap, error)
 }
 
-// Import makes the store count what another store has counted: clicks by quarter of an hour with all dimensions, and the marks of
-// lanes. Readers see all of it or nothing. If the store has it already, from a move with this ID, Import only compares.
-// CodeConflict if the store has clicks of another service; CodeInvalid on a cluster. It returns the number of clicks.
+// Import makes the store count what another store has counted: clicks by quarter of an hour with all dimensions, and
+// the marks of lanes. Readers see all of it or nothing. If the store has it already, from a move with this ID, Import
+// only compares. CodeConflict if the store has clicks of another service; CodeInvalid on a cluster. It returns the
+// number of clicks.
 func (c *ClickStore) Import(ctx context.Context, id schema.MoveID, from Counted) (clicks int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, movedTimeout)
 	defer cancel()
 	if c.layout.Cluster != "" {
-		return 0, schema.Errorf(schema.CodeInvalid, "clicks cannot be moved to a cluster: ClickHouse does not replace months through Distributed tables")
+		return 0, schema.Errorf(schema.CodeInvalid,
+			"clicks cannot be moved to a cluster: ClickHouse does not replace months through Distributed tables")
 	}
 	m := &movement{store: c, from: from}
 	for _, step := range []func() error{
@@ -103,7 +109,8 @@ func (m *movement) claim(ctx context.Context, id schema.MoveID) error {
 // fill puts the month in place, unless it is there.
 func (m *movement) fill(ctx context.Context) error {
 	var rows uint64
-	if err := m.store.conn.QueryRow(ctx, "SELECT count() FROM clicks WHERE month = ?", movedMonth).Scan(&rows); err != nil {
+	err := m.store.conn.QueryRow(ctx, "SELECT count() FROM clicks WHERE month = ?", movedMonth).Scan(&rows)
+	if err != nil {
 		return err
 	}
 	if rows > 0 {
@@ -112,7 +119,8 @@ func (m *movement) fill(ctx context.Context) error {
 		}
 		return nil
 	}
-	for _, statement := range []string{"DROP TABLE IF EXISTS " + movedBuild, fmt.Sprintf(buildTable, movedBuild), fmt.Sprintf(syncMerges, movedBuild)} {
+	for _, statement := range []string{"DROP TABLE IF EXISTS " + movedBuild, fmt.Sprintf(buildTable, movedBuild),
+		fmt.Sprintf(syncMerges, movedBuild)} {
 		if err := m.exec(ctx, statement); err != nil {
 			return err
 		}
@@ -148,7 +156,8 @@ func (m *movement) build(ctx context.Context) error {
 		for i, by := range dimensions {
 			names[i] = c.Names[by]
 		}
-		return m.append(ctx, names, c.LinkID, c.AccountID, c.Begin, uint64(c.Total), uint64(0), int32(-1), "", uint32(0), uint64(0), uint32(movedMonth))
+		return m.append(ctx, names, c.LinkID, c.AccountID, c.Begin, uint64(c.Total), uint64(0), int32(-1), "", uint32(0),
+			uint64(0), uint32(movedMonth))
 	})
 	if err != nil {
 		return err
@@ -201,7 +210,8 @@ func (m *movement) context(ctx context.Context) context.Context {
 		"max_execution_time": int(movedTimeout.Seconds()), "max_partition_size_to_drop": 0, "max_table_size_to_drop": 0}))
 }
 
-// clickSum is a number of clicks and a checksum of them, which does not depend on the order and the grouping of the rows.
+// clickSum is a number of clicks and a checksum of them, which does not depend on the order and the grouping of the
+// rows.
 type clickSum struct {
 	clicks int64
 	hash   uint64
@@ -248,7 +258,8 @@ func (m *movement) compare(ctx context.Context, table string) error {
 		return err
 	}
 	if got != want {
-		return schema.Errorf(schema.CodeInternal, "%d clicks were copied and %d are in the source, or they differ: nothing was put in place",
+		return schema.Errorf(schema.CodeInternal,
+			"%d clicks were copied and %d are in the source, or they differ: nothing was put in place",
 			got.clicks, want.clicks)
 	}
 	m.clicks = want.clicks

@@ -24,8 +24,8 @@ type ClickStore struct {
 
 	names *namebound.Bound // names of referrers to count
 
-	// turns holds a value per call of a worker that is under way. There is a worker per partition, and the driver fails a call that
-	// does not get a connection within the timeout of dialing.
+	// turns holds a value per call of a worker that is under way. There is a worker per partition, and the driver fails a
+	// call that does not get a connection within the timeout of dialing.
 	turns chan struct{}
 }
 
@@ -34,8 +34,8 @@ var (
 	_ schema.ReportStore = (*ClickStore)(nil)
 )
 
-// New returns a store that connects to the servers when it is used. The database must exist. It may lack the schema until Migrate
-// succeeds: methods return CodeUnavailable as long as no server answers or the tables are missing.
+// New returns a store that connects to the servers when it is used. The database must exist. It may lack the schema
+// until Migrate succeeds: methods return CodeUnavailable as long as no server answers or the tables are missing.
 func New(ctx context.Context, cfg Config) (*ClickStore, error) {
 	options, err := cfg.options()
 	if err != nil {
@@ -48,7 +48,8 @@ func New(ctx context.Context, cfg Config) (*ClickStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
 	}
-	return newStore(traced(ctx, batchConn{conn}), options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster}), nil
+	at := layout{Database: options.Auth.Database, Cluster: cfg.Cluster}
+	return newStore(traced(ctx, batchConn{conn}), options, at), nil
 }
 
 // OpenClickStore is New followed by Migrate.
@@ -56,8 +57,8 @@ func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 	return open(ctx, cfg, (*ClickStore).Migrate)
 }
 
-// OpenCurrentClickStore opens a database without changing it, and refuses the schema of another release. It returns CodeUnavailable if no
-// server answers.
+// OpenCurrentClickStore opens a database without changing it, and refuses the schema of another release. It returns
+// CodeUnavailable if no server answers.
 func OpenCurrentClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 	return open(ctx, cfg, func(c *ClickStore, ctx context.Context) error {
 		return c.whenUp(ctx, func() error { return checkSchema(ctx, c.options) })
@@ -75,7 +76,8 @@ func open(ctx context.Context, cfg Config, check func(*ClickStore, context.Conte
 	return c, nil
 }
 
-// Migrate brings the schema up to date. Several processes may do so at once. It returns CodeUnavailable if no server answers.
+// Migrate brings the schema up to date. Several processes may do so at once. It returns CodeUnavailable if no server
+// answers.
 func (c *ClickStore) Migrate(ctx context.Context) error {
 	return c.whenUp(ctx, func() error { return migrate(ctx, c.options, c.layout) })
 }
@@ -106,21 +108,25 @@ func ping(ctx context.Context, conn driver.Conn, timeout time.Duration) error {
 	return conn.Ping(ctx)
 }
 
-// checkLayout refuses a database whose tables were created with the other kind of layout. A Distributed table that is taken for one
-// on this server would answer inserts before they are stored; the other way around, each node would count by itself.
+// checkLayout refuses a database whose tables were created with the other kind of layout. A Distributed table that is
+// taken for one on this server would answer inserts before they are stored; the other way around, each node would count
+// by itself.
 func (c *ClickStore) checkLayout(ctx context.Context) error {
 	var engine string
-	err := c.conn.QueryRow(ctx, `SELECT any(engine) FROM system.tables WHERE database = currentDatabase() AND name = 'clicks'`).Scan(&engine)
+	err := c.conn.QueryRow(ctx,
+		`SELECT any(engine) FROM system.tables WHERE database = currentDatabase() AND name = 'clicks'`).Scan(&engine)
 	switch distributed := engine == "Distributed"; {
 	case err != nil || engine == "" || distributed == (c.layout.Cluster != ""):
 		return err
 	case distributed:
 		return schema.Errorf(schema.CodeInternal, "the table clicks is Distributed: -clickhouse.cluster is not set")
 	}
-	return schema.Errorf(schema.CodeInternal, "the table clicks has engine %s: it was created without -clickhouse.cluster", engine)
+	return schema.Errorf(schema.CodeInternal, "the table clicks has engine %s: it was created without -clickhouse.cluster",
+		engine)
 }
 
-// takeTurn waits until a connection is left for a call of a worker, in the order of calls. The caller calls done at the end.
+// takeTurn waits until a connection is left for a call of a worker, in the order of calls. The caller calls done at the
+// end.
 func (c *ClickStore) takeTurn(ctx context.Context) (done func(), err error) {
 	select {
 	case c.turns <- struct{}{}:

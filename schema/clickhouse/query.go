@@ -8,8 +8,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// insertContext returns a context for an insert of a batch. It sets what is not the default on every server. The projections of a block
-// are aggregated by one thread, for which splitting a large table of groups into 256 costs a tenth of the insert's CPU time.
+// insertContext returns a context for an insert of a batch. It sets what is not the default on every server. The
+// projections of a block are aggregated by one thread, for which splitting a large table of groups into 256 costs a
+// tenth of the insert's CPU time.
 func (c *ClickStore) insertContext(ctx context.Context, id, token string) context.Context {
 	settings := ch.Settings{
 		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
@@ -32,8 +33,9 @@ func (c *ClickStore) readContext(ctx context.Context, settings ch.Settings) cont
 	return ch.Context(ctx, ch.WithSettings(settings))
 }
 
-// projectionSettings returns the settings of a query that reads a projection. A search for better plans costs more than reading few
-// rows, and the older analyzer is faster. The projection is only preferred: in parts without it, rows are read.
+// projectionSettings returns the settings of a query that reads a projection. A search for better plans costs more than
+// reading few rows, and the older analyzer is faster. The projection is only preferred: in parts without it, rows are
+// read.
 func projectionSettings(projection string) ch.Settings {
 	return ch.Settings{"optimize_use_implicit_projections": 0, preferredProjection: projection, "enable_analyzer": 0}
 }

@@ -21,10 +21,11 @@ const maxReads = 3
 
 // Report implements schema.ReportStore.
 //
-// A report is read by several queries at the same time, one per projection, because a server plans a query of one projection several
-// times faster than a query that joins them. The store adds up what they return. All counts are of one moment if each query has counted
-// as many clicks, because counts only grow. If clicks of the report are counted during each of maxReads reads, one server answers all
-// queries from one snapshot; the nodes of a cluster have no common one and scan the rows.
+// A report is read by several queries at the same time, one per projection, because a server plans a query of one
+// projection several times faster than a query that joins them. The store adds up what they return. All counts are of
+// one moment if each query has counted as many clicks, because counts only grow. If clicks of the report are counted
+// during each of maxReads reads, one server answers all queries from one snapshot; the nodes of a cluster have no
+// common one and scan the rows.
 func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
 	if err := q.Check(); err != nil {
 		return schema.Report{}, err
@@ -73,7 +74,8 @@ func (c *ClickStore) readParts(ctx context.Context, q schema.ReportQuery, parts 
 			rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(part.settings)), part.query, part.args...)
 			var row reportRow
 			return forEachRow(rows, err, func() error {
-				err := rows.Scan(&row.group, &row.names, &row.at, &row.clicks.People, &row.clicks.Bots, &row.all.People, &row.all.Bots,
+				err := rows.Scan(&row.group, &row.names, &row.at, &row.clicks.People, &row.clicks.Bots, &row.all.People,
+					&row.all.Bots,
 					&row.visitors)
 				r.mu.Lock()
 				defer r.mu.Unlock()
@@ -92,7 +94,8 @@ type reportRow struct {
 	at     uint32        // the beginning of a period, of the series
 	clicks schema.Period // with these names, or of the period
 	all    schema.Period // of the group, if it is ranked by the server
-	// visitors of the period, or with a name those of the report or the time before, on a UTC day; in the group of visitors
+	// visitors of the period, or with a name those of the report or the time before, on a UTC day; in the group of
+	// visitors
 	visitors int64
 }
 
@@ -110,7 +113,8 @@ type reportReader struct {
 }
 
 func newReportReader(q schema.ReportQuery) *reportReader {
-	return &reportReader{query: q, groups: reportGroups(q), result: schema.NewReport(q), counts: map[string]map[string]schema.Period{},
+	return &reportReader{query: q, groups: reportGroups(q), result: schema.NewReport(q),
+		counts: map[string]map[string]schema.Period{},
 		totals: map[uint8]schema.Period{}}
 }
 
@@ -209,7 +213,8 @@ func joined(parts []reportPart) reportPart {
 
 const reportDetail = `SELECT max(hours_since) FROM compacted_months`
 
-// ReportDetail implements schema.ReportStore. Late clicks are compacted by the month of their insert, and are older than it.
+// ReportDetail implements schema.ReportStore. Late clicks are compacted by the month of their insert, and are older
+// than it.
 func (c *ClickStore) ReportDetail(ctx context.Context) (detail schema.ReportDetail, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

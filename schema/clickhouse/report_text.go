@@ -41,12 +41,12 @@ func (g reportGroup) names() string {
 	return "[toString(" + strings.Join(g.columns, "), toString(") + ")]"
 }
 
-// rankedDays is the longest time in days whose names of links the server returns without ranking them. To plan a ranking takes the server
-// half as long as to read the names of a month.
+// rankedDays is the longest time in days whose names of links the server returns without ranking them. To plan a
+// ranking takes the server half as long as to read the names of a month.
 const rankedDays = 100
 
-// reportGroups returns the groups of a report, the series first. Each column is in one group. A series of UTC days is counted together with
-// the first names if both come from the same projection.
+// reportGroups returns the groups of a report, the series first. Each column is in one group. A series of UTC days is
+// counted together with the first names if both come from the same projection.
 func reportGroups(q schema.ReportQuery) []reportGroup {
 	groups := []reportGroup{{series: true}}
 	ranked := q.Links == nil || q.End().Sub(q.Bounds[0]) > rankedDays*day
@@ -72,7 +72,8 @@ func reportGroups(q schema.ReportQuery) []reportGroup {
 	return groups
 }
 
-// partsOf returns the queries of a report: one per group, and one of the edges of the groups that the server does not rank.
+// partsOf returns the queries of a report: one per group, and one of the edges of the groups that the server does not
+// rank.
 func partsOf(q schema.ReportQuery) []reportPart {
 	b := newReportBuilder(q)
 	parts := []reportPart{b.series()}
@@ -98,7 +99,8 @@ func partsOf(q schema.ReportQuery) []reportPart {
 	return parts
 }
 
-// scansOf returns one query that reads the clicks of a report, with those of the time before, as rows, and one of visitors.
+// scansOf returns one query that reads the clicks of a report, with those of the time before, as rows, and one of
+// visitors.
 func scansOf(q schema.ReportQuery) (parts []reportPart) {
 	b, all := newReportBuilder(q), map[int]reportGroup{}
 	for number, group := range b.groups {
@@ -127,7 +129,8 @@ type reportBuilder struct {
 }
 
 func newReportBuilder(q schema.ReportQuery) *reportBuilder {
-	b := &reportBuilder{query: q, groups: reportGroups(q), from: q.Bounds[0], to: q.End(), account: fmt.Sprintf("account_id = %d", q.AccountID)}
+	b := &reportBuilder{query: q, groups: reportGroups(q), from: q.Bounds[0], to: q.End(),
+		account: fmt.Sprintf("account_id = %d", q.AccountID)}
 	b.begins = unixTimes(append([]time.Time{q.Previous}, q.Bounds[:len(q.Bounds)-1]...))
 	if q.Links != nil {
 		b.links = "link_id IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(q.Links)), ", "), "[]") + ")"
@@ -160,7 +163,8 @@ func (b *reportBuilder) part(projection, query string) reportPart {
 	return part
 }
 
-// ofDays returns the smallest projection that has a group by UTC day, and the condition for the clicks of the report in it.
+// ofDays returns the smallest projection that has a group by UTC day, and the condition for the clicks of the report in
+// it.
 func (b *reportBuilder) ofDays(group reportGroup) (projection, where string) {
 	ofLinks := slices.Equal(group.columns, []string{linkColumn})
 	switch {
@@ -178,8 +182,8 @@ func (b *reportBuilder) ofDays(group reportGroup) (projection, where string) {
 	return "dimensions", b.account
 }
 
-// ofRows returns the projection that has rows in the order of the account, or none for links, and the condition for the clicks of the
-// report among them.
+// ofRows returns the projection that has rows in the order of the account, or none for links, and the condition for the
+// clicks of the report among them.
 func (b *reportBuilder) ofRows() (projection, where string) {
 	if b.links != "" {
 		return "", b.links
@@ -194,7 +198,8 @@ const (
 	noVisitors = "toInt64(0) AS visitors"
 )
 
-// series counts the clicks of each period and of the time before; those of UTC days by the day, which the store adds up.
+// series counts the clicks of each period and of the time before; those of UTC days by the day, which the store adds
+// up.
 func (b *reportBuilder) series() reportPart {
 	group, key, begin := b.groups[0], "begin", b.beginOf(quarter)
 	projection, where := "account_quarters", b.account
@@ -205,7 +210,8 @@ func (b *reportBuilder) series() reportPart {
 	switch {
 	case len(group.columns) > 0 || b.filter != "" && b.query.OfUTCDays():
 		projection, where = b.ofDays(group)
-		key, begin, window = "toDate(clicked_at)", "toUnixTimestamp(toDateTime(toDate(clicked_at), 'UTC'))", days(b.query.Previous, b.to)
+		key, begin, window = "toDate(clicked_at)", "toUnixTimestamp(toDateTime(toDate(clicked_at), 'UTC'))",
+			days(b.query.Previous, b.to)
 	case b.filter != "":
 		projection, where = b.ofRows()
 		window = between(b.query.Previous, b.to)
@@ -225,8 +231,8 @@ func (b *reportBuilder) counts(head string, keys []string, where string) string 
 		head, people, bots, noTotal, where, b.filter, strings.Join(keys, ", "))
 }
 
-// names counts the clicks of each name of a group on whole UTC days. If the server ranks the names, it has to count those of the edges,
-// too.
+// names counts the clicks of each name of a group on whole UTC days. If the server ranks the names, it has to count
+// those of the edges, too.
 func (b *reportBuilder) names(number int, group reportGroup) reportPart {
 	projection, where := b.ofDays(group)
 	where += " AND " + days(b.firstDay, b.after)
@@ -270,13 +276,16 @@ func (b *reportBuilder) edges() string {
 	return strings.Join(windows, " OR ")
 }
 
-// scan counts the clicks of a time by several groups in one pass over rows. Sets of groups are not found in projections.
+// scan counts the clicks of a time by several groups in one pass over rows. Sets of groups are not found in
+// projections.
 func (b *reportBuilder) scan(groups map[int]reportGroup, window string) reportPart {
 	number, names := "0", "[]::Array(String)"
-	columns, begin, sum := []string{"weight", "device"}, "toUInt32(0) AS begin", "toInt64(sumIf(weight, device %[1]s 'bot'))"
+	columns, begin, sum := []string{"weight", "device"}, "toUInt32(0) AS begin",
+		"toInt64(sumIf(weight, device %[1]s 'bot'))"
 	if groups[0].series {
 		columns = append(columns, b.beginOf(quarter)+" AS begin", fmt.Sprintf("begin >= %d AS inside", b.from.Unix()))
-		begin, sum = "begin", "toInt64(if(grouping(begin) = 0, sumIf(weight, device %[1]s 'bot'), sumIf(weight, device %[1]s 'bot' AND inside)))"
+		begin, sum = "begin",
+			"toInt64(if(grouping(begin) = 0, sumIf(weight, device %[1]s 'bot'), sumIf(weight, device %[1]s 'bot' AND inside)))"
 	}
 	var sets []string
 	for _, i := range slices.Sorted(maps.Keys(groups)) {
@@ -321,7 +330,8 @@ LIMIT %[2]d BY number, begin, if(number IN (%[3]s), [], names)`, ofLinks, b.quer
 
 // days is the condition for the UTC days from one to before another.
 func days(from, to time.Time) string {
-	return fmt.Sprintf("toDate(clicked_at) >= '%s' AND toDate(clicked_at) < '%s'", from.Format(time.DateOnly), to.Format(time.DateOnly))
+	return fmt.Sprintf("toDate(clicked_at) >= '%s' AND toDate(clicked_at) < '%s'", from.Format(time.DateOnly),
+		to.Format(time.DateOnly))
 }
 
 // quarters is the condition for the clicks from one time to before another, in terms of projections.

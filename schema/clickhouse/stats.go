@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// One query, so that all counts are of one moment. The store adds up its few rows per day, which is faster than another
-	// level of the query.
+	// One query, so that all counts are of one moment. The store adds up its few rows per day, which is faster than
+	// another level of the query.
 	linkStats = `
 	SELECT toDate(clicked_at) AS day, device, browser, ` + people + ` + ` + bots + `
 	FROM clicks WHERE link_id = ? GROUP BY day, device, browser`
 	clickCounts = `SELECT link_id, ` + people + ` + ` + bots + ` FROM clicks WHERE link_id IN (?) GROUP BY link_id`
-	ownedCounts = `SELECT link_id, ` + people + ` + ` + bots + ` FROM clicks WHERE account_id = ? AND link_id BETWEEN ? AND ? GROUP BY link_id`
-	linkTotals  = `SELECT toUInt8(0) AS of_account, link_id AS id, toInt64(` + people + `), toInt64(` + bots + `)
+	ownedCounts = `SELECT link_id, ` + people + ` + ` + bots +
+		` FROM clicks WHERE account_id = ? AND link_id BETWEEN ? AND ? GROUP BY link_id`
+	linkTotals = `SELECT toUInt8(0) AS of_account, link_id AS id, toInt64(` + people + `), toInt64(` + bots + `)
 	FROM clicks WHERE link_id IN (?) GROUP BY link_id`
 	accountTotals = `SELECT toUInt8(1) AS of_account, account_id AS id, toInt64(` + people + `), toInt64(` + bots + `)
 	FROM clicks WHERE account_id IN (?) GROUP BY account_id`
@@ -89,7 +90,9 @@ func (c *ClickStore) ClickCounts(ctx context.Context, accountID int64, linkIDs [
 }
 
 // ClickSeries implements schema.ReportStore.
-func (c *ClickStore) ClickSeries(ctx context.Context, _ int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error) {
+func (c *ClickStore) ClickSeries(
+	ctx context.Context, _ int64, linkIDs []int64, bounds []time.Time,
+) (map[int64][]int64, error) {
 	series, q := map[int64][]int64{}, schema.ReportQuery{Bounds: bounds}
 	if len(linkIDs) == 0 {
 		return series, nil
@@ -115,7 +118,8 @@ func seriesOf(bounds []time.Time) string {
 
 const unionAll = "\nUNION ALL\n"
 
-// totalsSettings lets the server find the projection of each part of a query, with which a single preferred one does not agree.
+// totalsSettings lets the server find the projection of each part of a query, with which a single preferred one does
+// not agree.
 func totalsSettings() ch.Settings {
 	settings := lookupSettings("")
 	delete(settings, preferredProjection)

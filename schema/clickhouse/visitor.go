@@ -8,9 +8,9 @@ import (
 	"linkstream/schema"
 )
 
-// Visitors are counted by uniqCombined64(16): exactly up to 2048, and above by HyperLogLog with 2^16 registers, whose standard deviation is
-// 0.4 % and which is 0.9 % off around 200,000. A state may be merged any number of times, with the same result. A query must have the
-// expression in the same form as the projection.
+// Visitors are counted by uniqCombined64(16): exactly up to 2048, and above by HyperLogLog with 2^16 registers, whose
+// standard deviation is 0.4 % and which is 0.9 % off around 200,000. A state may be merged any number of times, with
+// the same result. A query must have the expression in the same form as the projection.
 const (
 	visitorState = "uniqCombined64StateIf(16)(visitor, visitor != 0)"
 	visitorMerge = "uniqCombined64Merge(16)"
@@ -21,8 +21,9 @@ const keepVisitors = `INSERT INTO kept_visitors (owner, quarter, visitors)
 	SELECT owner, toDateTime(toDate(clicked_at), 'UTC') AS at, ` + visitorState + `
 	FROM clicks ARRAY JOIN [link_id, -account_id] AS owner WHERE month = ? AND visitor != 0 GROUP BY owner, at`
 
-// visitors counts the visitors of each period and UTC day, which have different hashes. Where periods divide days, rows with a name have
-// those of the whole report, or of the time before, by the day. It counts clicks, too: see reportReader.consistent.
+// visitors counts the visitors of each period and UTC day, which have different hashes. Where periods divide days, rows
+// with a name have those of the whole report, or of the time before, by the day. It counts clicks, too: see
+// reportReader.consistent.
 func (b *reportBuilder) visitors(number int) reportPart {
 	const columns = "SELECT toUInt8(%d) AS number, []::Array(String) AS names, toUnixTimestamp(toDateTime(toDate(clicked_at), 'UTC')) AS begin, " +
 		"toInt64(%s) AS people, toInt64(%s) AS bots, toInt64(0) AS all_people, toInt64(0) AS all_bots, toInt64(%s(%s)) AS visitors"
@@ -30,7 +31,8 @@ func (b *reportBuilder) visitors(number int) reportPart {
 		return b.someVisitors(number, b.countedVisitors())
 	}
 	projection, where := b.visitorsOfDays()
-	return b.part(projection, fmt.Sprintf(columns+" FROM clicks WHERE %s GROUP BY toDate(clicked_at)", number, people, bots,
+	return b.part(projection, fmt.Sprintf(columns+" FROM clicks WHERE %s GROUP BY toDate(clicked_at)", number, people,
+		bots,
 		"finalizeAggregation", visitorState, where))
 }
 
@@ -62,7 +64,8 @@ func (b *reportBuilder) keptVisitors() (query, where string) {
 	if b.links != "" {
 		owners = strings.Replace(b.links, linkColumn, "owner", 1)
 	}
-	where = fmt.Sprintf("%s AND quarter >= toDateTime(%d, 'UTC') AND quarter < toDateTime(%d, 'UTC')", owners, b.query.Previous.Unix(), b.to.Unix())
+	where = fmt.Sprintf("%s AND quarter >= toDateTime(%d, 'UTC') AND quarter < toDateTime(%d, 'UTC')", owners,
+		b.query.Previous.Unix(), b.to.Unix())
 	return fmt.Sprintf("SELECT %s AS begin, toDate(quarter) AS day, toInt64(0) AS people, toInt64(0) AS bots, visitors AS state FROM kept_visitors WHERE %s",
 		b.beginOf("quarter"), where), where
 }
@@ -80,15 +83,16 @@ FROM (SELECT *, if(begin >= %d, %[3]d, %d) AS whole FROM (%s))
 GROUP BY GROUPING SETS ((begin, day), (whole, day))`, number, visitorMerge, b.from.Unix(), b.query.Previous.Unix(), strings.Join(states, unionAll)))
 }
 
-// withKept returns a report with the visitors of compacted and moved clicks. Most reports have none. They are kept before the clicks are
-// replaced, so whoever has read the clicks first finds them.
+// withKept returns a report with the visitors of compacted and moved clicks. Most reports have none. They are kept
+// before the clicks are replaced, so whoever has read the clicks first finds them.
 func (c *ClickStore) withKept(ctx context.Context, r *reportReader) (schema.Report, error) {
 	if !r.query.CountsVisitors() {
 		return r.report(), nil
 	}
 	b, found := newReportBuilder(r.query), uint64(0)
 	kept, where := b.keptVisitors()
-	err := c.conn.QueryRow(c.readContext(ctx, rowSettings()), "SELECT count() FROM (SELECT owner FROM kept_visitors WHERE "+where+" LIMIT 1)").Scan(&found)
+	err := c.conn.QueryRow(c.readContext(ctx, rowSettings()),
+		"SELECT count() FROM (SELECT owner FROM kept_visitors WHERE "+where+" LIMIT 1)").Scan(&found)
 	if err != nil || found == 0 {
 		return r.report(), err
 	}

@@ -9,8 +9,8 @@ import (
 	"linkstream/schema/namebound"
 )
 
-// aggregate is a batch of clicks, added up: each row of a table that the batch changes has one entry. Its memory is used
-// again for the next batch.
+// aggregate is a batch of clicks, added up: each row of a table that the batch changes has one entry. Its memory is
+// used again for the next batch.
 type aggregate struct {
 	recent []recentCount // in the order of the table's key, so that rows of one page change together
 	lanes  map[schema.Lane]laneMark
@@ -48,8 +48,9 @@ type laneMark struct {
 
 func newAggregate() *aggregate {
 	return &aggregate{
-		lanes: map[schema.Lane]laneMark{}, quarters: map[ownedKey]schema.Period{}, row: map[recentKey]int32{}, number: map[string]int32{},
-		ids: nameIDs{known: map[string]int64{}},
+		lanes: map[schema.Lane]laneMark{}, quarters: map[ownedKey]schema.Period{}, row: map[recentKey]int32{},
+		number: map[string]int32{},
+		ids:    nameIDs{known: map[string]int64{}},
 	}
 }
 

@@ -20,9 +20,12 @@ func SizeOf(ctx context.Context, links, clicks string) (size Size, err error) {
 		to          *int64
 	}{
 		{links, "SELECT count(*) FROM links WHERE ordinal > 0", &size.Links},
-		{clicks, "SELECT (SELECT coalesce(sum(total), 0) FROM settled_totals) + (SELECT coalesce(sum(total), 0) FROM recent)", &size.Clicks},
+		{clicks, "SELECT (SELECT coalesce(sum(total), 0) FROM settled_totals) + (SELECT coalesce(sum(total), 0) FROM recent)",
+			&size.Clicks},
 	} {
-		err := sqlitefile.Existing(count.path, func(db *sql.DB) error { return db.QueryRowContext(ctx, count.query).Scan(count.to) })
+		err := sqlitefile.Existing(count.path, func(db *sql.DB) error {
+			return db.QueryRowContext(ctx, count.query).Scan(count.to)
+		})
 		if err != nil {
 			return Size{}, sqlitefile.Wrap(err, "read size of %q", count.path)
 		}

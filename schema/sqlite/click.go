@@ -64,8 +64,8 @@ func (c *ClickStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch)
 	return wrap(err, "insert clicks of partition %d from offset %d", batch.Partition, batch.Base)
 }
 
-// InsertLanes counts a batch and moves the marks of its lanes, atomically. CodeConflict, and nothing is counted, if a click is at or
-// below its lane's mark. When it returns nil, both are on the disk.
+// InsertLanes counts a batch and moves the marks of its lanes, atomically. CodeConflict, and nothing is counted, if a
+// click is at or below its lane's mark. When it returns nil, both are on the disk.
 func (c *ClickStore) InsertLanes(ctx context.Context, batch *schema.ClickBatch) error {
 	err := c.insertWith(ctx, batch, func(tx *sql.Tx, a *aggregate) error { return c.checkMarks(ctx, tx, a.lanes) }, nil)
 	return wrap(err, "insert %d clicks", batch.Len())
@@ -100,8 +100,8 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	}, func(tx *sql.Tx) error { return writePosition(ctx, tx, batch) })
 }
 
-// insertWith counts a batch in a transaction that check begins. The transaction holds the write lock, so what check has read does not
-// change until the commit.
+// insertWith counts a batch in a transaction that check begins. The transaction holds the write lock, so what check has
+// read does not change until the commit.
 func (c *ClickStore) insertWith(ctx context.Context, batch *schema.ClickBatch, check func(*sql.Tx, *aggregate) error,
 	end func(*sql.Tx) error) error {
 	var a *aggregate
@@ -152,7 +152,9 @@ func (c *ClickStore) insertWith(ctx context.Context, batch *schema.ClickBatch, c
 }
 
 // loadNames is a namebound.Load.
-func (c *ClickStore) loadNames(ctx context.Context, keys []namebound.Key, each func(namebound.Key, int64, []string)) error {
+func (c *ClickStore) loadNames(
+	ctx context.Context, keys []namebound.Key, each func(namebound.Key, int64, []string),
+) error {
 	return c.db.view(ctx, func(tx *snapshot) error {
 		listed, err := readNames(tx.query(ctx, allNames))
 		if err != nil {
@@ -195,7 +197,8 @@ func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate)
 	recent := c.recent.begin(ctx, tx)
 	for _, row := range a.recent {
 		w := row.written
-		err := recent.add(ctx, row.link, row.quarter, row.account, row.client, a.names[w[0]], a.names[w[1]], a.names[w[2]], row.clicks)
+		err := recent.add(ctx, row.link, row.quarter, row.account, row.client, a.names[w[0]], a.names[w[1]], a.names[w[2]],
+			row.clicks)
 		if err != nil {
 			return err
 		}

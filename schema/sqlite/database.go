@@ -66,9 +66,9 @@ func (db *database) view(ctx context.Context, f func(*snapshot) error) error {
 	return err
 }
 
-// statement returns a query as read executes it. SQLite takes longer to parse and plan most queries than to execute them, so the text
-// must be a constant: it stays prepared, on each connection that has executed it, until the file is closed. The caller has no
-// connection yet: with all of them waiting here, there would be none to prepare on.
+// statement returns a query as read executes it. SQLite takes longer to parse and plan most queries than to execute
+// them, so the text must be a constant: it stays prepared, on each connection that has executed it, until the file is
+// closed. The caller has no connection yet: with all of them waiting here, there would be none to prepare on.
 func (db *database) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	if known, ok := db.prepared.Load(text); ok {
 		return known.(*sql.Stmt), nil
@@ -159,8 +159,8 @@ func forEachRow(rows *sql.Rows, err error, scan func() error) error {
 	return rows.Err()
 }
 
-// execer is a pool, where each statement is its own transaction, or a transaction. Rows are inserted by Exec and not by a
-// query with RETURNING, because Exec also returns an error of the commit.
+// execer is a pool, where each statement is its own transaction, or a transaction. Rows are inserted by Exec and not by
+// a query with RETURNING, because Exec also returns an error of the commit.
 type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }

@@ -11,13 +11,15 @@ import (
 	"linkstream/schema"
 )
 
-// listed are the dimensions whose names come from lists: devices, browsers, operating systems, languages and countries have some hundred
-// together. Their names have numbers in table names, and all numbers of a click are one integer, the client, in the tables recent and
-// settled_facts. The first dimension has the lowest bits. Files keep their order.
-var listed = slices.DeleteFunc(schema.Dimensions(), func(by schema.Dimension) bool { return slices.Contains(written[:], by) })
+// listed are the dimensions whose names come from lists: devices, browsers, operating systems, languages and countries
+// have some hundred together. Their names have numbers in table names, and all numbers of a click are one integer, the
+// client, in the tables recent and settled_facts. The first dimension has the lowest bits. Files keep their order.
+var listed = slices.DeleteFunc(schema.Dimensions(), func(by schema.Dimension) bool {
+	return slices.Contains(written[:], by)
+})
 
-// written are the dimensions whose names are written by visitors and owners of links. They have no numbers, but columns of their own.
-// Files keep this order, too.
+// written are the dimensions whose names are written by visitors and owners of links. They have no numbers, but columns
+// of their own. Files keep this order, too.
 var written = [...]schema.Dimension{schema.ByReferrer, schema.ByRoute, schema.ByCampaign}
 
 // nameColumns are the columns of a row's names in the tables recent and settled_facts: see factNames.
@@ -44,7 +46,8 @@ func dimensionNumber(by schema.Dimension) int {
 	return 1 + slices.Index(listed, by)
 }
 
-// nameOf returns the expression of a name in the tables recent and settled_facts: a number, or the name itself if it is not listed.
+// nameOf returns the expression of a name in the tables recent and settled_facts: a number, or the name itself if it is
+// not listed.
 func nameOf(by schema.Dimension) string {
 	if slices.Contains(written[:], by) {
 		return string(by)

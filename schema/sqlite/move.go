@@ -12,15 +12,15 @@ import (
 	"linkstream/schema"
 )
 
-// A store that moves to another engine is frozen: triggers refuse every change, of any process and any release, from the commit
-// that creates them on. So whatever was answered before is in the copy, and nothing is answered that is not.
+// A store that moves to another engine is frozen: triggers refuse every change, of any process and any release, from
+// the commit that creates them on. So whatever was answered before is in the copy, and nothing is answered that is not.
 
 const (
 	createMoved = `CREATE TABLE IF NOT EXISTS moved (id BLOB NOT NULL) STRICT`
 	selectMoved = `SELECT id FROM moved`
 	insertMoved = `INSERT INTO moved (id) VALUES (?)`
-	// The services at the new place share values of their own from their start on, and those here go on with theirs. Only the keys of
-	// visitors are the same, so that nobody counts twice on the day of the move.
+	// The services at the new place share values of their own from their start on, and those here go on with theirs. Only
+	// the keys of visitors are the same, so that nobody counts twice on the day of the move.
 	tableNames = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
 		AND name NOT IN ('moved', 'outbox', 'shared_values', 'goose_db_version') ORDER BY name`
 	visitorKeys  = ` WHERE name GLOB '` + schema.SharedVisitorKeys + `*'`
@@ -31,14 +31,16 @@ const (
 		BEGIN SELECT RAISE(ABORT, 'the data has moved to other engines'); END`
 )
 
-// Rows that the api writes when it only reads: limits, and the times of last uses. Nobody misses the changes of a few seconds.
+// Rows that the api writes when it only reads: limits, and the times of last uses. Nobody misses the changes of a few
+// seconds.
 var (
 	neverFrozen   = []string{"attempts", "rate_windows"}
 	freelyUpdated = map[string][]string{"tokens": {"used_at"}, "sessions": {"seen_at", "expires_at"}}
 )
 
-// Freeze makes the store in the file at path refuse changes with schema.ErrMoved, for good. It returns the ID of the move that the store
-// belongs to, which is the given one unless the store was frozen before. A zero ID is replaced by a random one.
+// Freeze makes the store in the file at path refuse changes with schema.ErrMoved, for good. It returns the ID of the
+// move that the store belongs to, which is the given one unless the store was frozen before. A zero ID is replaced by a
+// random one.
 func Freeze(ctx context.Context, path string, move schema.MoveID) (schema.MoveID, error) {
 	err := withExisting(path, func(db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil { // there is one connection
@@ -97,8 +99,8 @@ func freeze(ctx context.Context, db *sql.DB, move *schema.MoveID) error {
 	return nil
 }
 
-// ExportLinks calls each for every table of the link store in the file at path, as all are at one moment. Rows refer only to rows
-// of the same table or of earlier ones.
+// ExportLinks calls each for every table of the link store in the file at path, as all are at one moment. Rows refer
+// only to rows of the same table or of earlier ones.
 func ExportLinks(ctx context.Context, path string, each func(schema.TableRows) error) error {
 	err := withExisting(path, func(db *sql.DB) error {
 		return transact(ctx, db, nil, func(tx *sql.Tx) error {

@@ -15,7 +15,8 @@ const (
 	exportGaps     = `SELECT incarnation, lane, first, last, partition, offset, found FROM gaps`
 )
 
-// ExportClicks calls each for all clicks in the click store in the file at path. The counts are only valid during the call.
+// ExportClicks calls each for all clicks in the click store in the file at path. The counts are only valid during the
+// call.
 func ExportClicks(ctx context.Context, path string, each func(*schema.ClickCount) error) error {
 	err := withExisting(path, func(db *sql.DB) error {
 		names, err := readNames(db.QueryContext(ctx, allNames))
@@ -41,8 +42,8 @@ func ExportClicks(ctx context.Context, path string, each func(*schema.ClickCount
 	return wrap(err, "export %q", path)
 }
 
-// ExportVisitors calls each for all visitors in the click store in the file at path, once for every quarter of an hour in which they have
-// clicked.
+// ExportVisitors calls each for all visitors in the click store in the file at path, once for every quarter of an hour
+// in which they have clicked.
 func ExportVisitors(ctx context.Context, path string, each func(schema.CountedVisitor) error) error {
 	err := withExisting(path, func(db *sql.DB) error {
 		logged, err := readLog(ctx, db)
@@ -86,7 +87,8 @@ func readLog(ctx context.Context, db *sql.DB) (map[ownerDay]visitorSet, error) {
 func exportSet(of ownerDay, set visitorSet, each func(schema.CountedVisitor) error) error {
 	for i := range set.len() {
 		hash, at := set.visitor(i)
-		visitor := schema.CountedVisitor{LinkID: max(0, of.owner), AccountID: max(0, -of.owner), Visitor: hash, Level: set.level()}
+		visitor := schema.CountedVisitor{LinkID: max(0, of.owner), AccountID: max(0, -of.owner), Visitor: hash,
+			Level: set.level()}
 		for quarter := range uint8(quartersPerDay) {
 			var one dayQuarters
 			if one.add(quarter); !at.meets(one) {

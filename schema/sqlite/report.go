@@ -22,7 +22,8 @@ import (
 //	links              settled_names, edges              settled_facts
 //	  of an account    settled_owned, edges              settled_facts
 //
-// and recent. Visitors are in table visitors. Edges are the parts of UTC days where the time begins and ends, from settled_facts.
+// and recent. Visitors are in table visitors. Edges are the parts of UTC days where the time begins and ends, from
+// settled_facts.
 //
 // The arguments of all queries are:
 //
@@ -47,7 +48,8 @@ const (
 	inBack     = " AND quarter >= ?7 AND quarter < ?4"
 )
 
-// recentLinks are the links of an account that have clicks in recent, which has the rows of a quarter of an hour and is read as a whole.
+// recentLinks are the links of an account that have clicks in recent, which has the rows of a quarter of an hour and is
+// read as a whole.
 const recentLinks = "SELECT json_group_array(DISTINCT link_id) FROM recent WHERE account_id = ?2" + inQuarters
 
 // clickTable is a table of clicks with the expressions of what is counted.
@@ -84,7 +86,8 @@ func factTable(name, where string, key clickKey) clickTable {
 	return clickTable{name, where, key.fact, peopleOf, botsOf}
 }
 
-// factTables returns the tables that have all dimensions by quarter of an hour. links says which links settled_facts is read of.
+// factTables returns the tables that have all dimensions by quarter of an hour. links says which links settled_facts is
+// read of.
 func factTables(links, filter string, key clickKey) []clickTable {
 	return []clickTable{
 		factTable("settled_facts", links+filter+inQuarters, key), factTable("recent", ofQueryLinks+filter+inQuarters, key),
@@ -103,7 +106,8 @@ func dayTables(where string, key clickKey) []clickTable {
 func linkTables(key clickKey, edges bool) []clickTable {
 	tables := dayTables(ofQueryLinks, key)
 	if edges {
-		tables = append(tables, factTable("settled_facts", ofQueryLinks+inFront, key), factTable("settled_facts", ofQueryLinks+inBack, key))
+		tables = append(tables, factTable("settled_facts", ofQueryLinks+inFront, key),
+			factTable("settled_facts", ofQueryLinks+inBack, key))
 	}
 	return tables
 }
@@ -111,20 +115,24 @@ func linkTables(key clickKey, edges bool) []clickTable {
 // ownedNames says which tables the names of an account's report without a filter are in.
 func ownedNames(key clickKey, edges bool) []clickTable {
 	tables := []clickTable{
-		sumTable("settled_owned_names", fmt.Sprintf("%s AND dimension = %d", ofAccount, dimensionNumber(key.dimension))+inDays, key),
+		sumTable("settled_owned_names", fmt.Sprintf("%s AND dimension = %d", ofAccount,
+			dimensionNumber(key.dimension))+inDays, key),
 		factTable("recent", ofQueryLinks+inQuarters, key),
 	}
 	if edges {
-		tables = append(tables, factTable("settled_facts", ofFront+inFront, key), factTable("settled_facts", ofBack+inBack, key))
+		tables = append(tables, factTable("settled_facts", ofFront+inFront, key),
+			factTable("settled_facts", ofBack+inBack, key))
 	}
 	return tables
 }
 
 // ownedLinks says which tables the links of an account's report without a filter are in.
 func ownedLinks(edges bool) []clickTable {
-	tables := []clickTable{sumTable("settled_owned", ofAccount+inDays, byLink), factTable("recent", ofQueryLinks+inQuarters, byLink)}
+	tables := []clickTable{sumTable("settled_owned", ofAccount+inDays, byLink),
+		factTable("recent", ofQueryLinks+inQuarters, byLink)}
 	if edges {
-		tables = append(tables, factTable("settled_facts", ofFront+inFront, byLink), factTable("settled_facts", ofBack+inBack, byLink))
+		tables = append(tables, factTable("settled_facts", ofFront+inFront, byLink),
+			factTable("settled_facts", ofBack+inBack, byLink))
 	}
 	return tables
 }
@@ -134,7 +142,8 @@ func seriesTables(ofLinks bool, key clickKey) []clickTable {
 	if !ofLinks {
 		return []clickTable{sumTable("owned_quarters", ofAccount+inQuarters, key)}
 	}
-	return []clickTable{sumTable("settled_quarters", ofQueryLinks+inQuarters, key), factTable("recent", ofQueryLinks+inQuarters, key)}
+	return []clickTable{sumTable("settled_quarters", ofQueryLinks+inQuarters, key),
+		factTable("recent", ofQueryLinks+inQuarters, key)}
 }
 
 // sums returns a query of the clicks of people and of bots by key. A key has a row for each table.
@@ -147,7 +156,8 @@ func sums(tables []clickTable) string {
 	return strings.Join(all, "\nUNION ALL\n")
 }
 
-// topSums returns a query of the ?5 first keys, ordered by their clicks, and these clicks. The key is selected as an expression.
+// topSums returns a query of the ?5 first keys, ordered by their clicks, and these clicks. The key is selected as an
+// expression.
 func topSums(tables []clickTable, key, clicks string) string {
 	return fmt.Sprintf("SELECT %s AS shown, sum(%s) AS clicks FROM (\n%s\n) GROUP BY key HAVING clicks > 0 ORDER BY clicks DESC, shown LIMIT ?5",
 		key, clicks, sums(tables))

@@ -10,8 +10,8 @@ import (
 	"linkstream/schema"
 )
 
-// settling is the progress of a pass that moves rows of table recent to the settled tables, a few links with each batch. It may be lost:
-// a row may settle at any time, and every transaction sees it in exactly one of the two places.
+// settling is the progress of a pass that moves rows of table recent to the settled tables, a few links with each
+// batch. It may be lost: a row may settle at any time, and every transaction sees it in exactly one of the two places.
 type settling struct {
 	before int64 // rows of earlier quarters settle in this pass
 	link   int64 // the last link of which rows have settled
@@ -21,12 +21,13 @@ type settling struct {
 const (
 	// settledRows is about how many rows settle with a batch, at least. All rows of a link settle together.
 	settledRows = 1000
-	// settledPerRow is about how many rows settle for each row of a batch, so that a pass finishes before it can fall behind.
+	// settledPerRow is about how many rows settle for each row of a batch, so that a pass finishes before it can fall
+	// behind.
 	settledPerRow = 3
 )
 
-// next settles the rows of a few links, with a batch that has so many rows. now is the current quarter of an hour, whose rows still
-// change and do not settle. Each quarter has one pass over all links.
+// next settles the rows of a few links, with a batch that has so many rows. now is the current quarter of an hour,
+// whose rows still change and do not settle. Each quarter has one pass over all links.
 func (s settling) next(ctx context.Context, tx *sql.Tx, rows int, now int64) (settling, error) {
 	if now != s.before {
 		s = settling{before: now, link: math.MinInt64}
@@ -59,7 +60,8 @@ const (
 // settle are the statements that settle the rows of earlier quarters of some links.
 var settle = func() []string {
 	statements := []string{
-		`INSERT INTO settled_facts SELECT link_id, quarter, account_id, ` + nameColumns + `, total FROM recent` + ofLinks + addTotal,
+		`INSERT INTO settled_facts SELECT link_id, quarter, account_id, ` + nameColumns + `, total FROM recent` + ofLinks +
+			addTotal,
 		`INSERT INTO settled_totals SELECT link_id, sum(total) FROM recent` + ofLinks + ` GROUP BY link_id` + addTotal,
 	}
 	counts := fmt.Sprintf("sum(%s), sum(%s) FROM recent", peopleOf, botsOf) + ofLinks

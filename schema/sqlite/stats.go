@@ -39,7 +39,8 @@ var (
 // The clicks of links ?1, and of accounts ?1, of all time.
 var (
 	linkTotals    = sums(dayTables(ofQueryLinks, byLink))
-	accountTotals = sums([]clickTable{sumTable("owned_quarters", "account_id IN (SELECT value FROM json_each(?1))"+inQuarters, byAccount)})
+	accountTotals = sums([]clickTable{sumTable("owned_quarters",
+		"account_id IN (SELECT value FROM json_each(?1))"+inQuarters, byAccount)})
 )
 
 const ofLink = "link_id = ?1"
@@ -102,7 +103,9 @@ func (c *ClickStore) ClickCounts(ctx context.Context, _ int64, linkIDs []int64) 
 }
 
 // ClickSeries implements schema.ReportStore.
-func (c *ClickStore) ClickSeries(ctx context.Context, _ int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error) {
+func (c *ClickStore) ClickSeries(
+	ctx context.Context, _ int64, linkIDs []int64, bounds []time.Time,
+) (map[int64][]int64, error) {
 	series, q := map[int64][]int64{}, schema.ReportQuery{Bounds: bounds}
 	ids, err := json.Marshal(linkIDs)
 	if err != nil {

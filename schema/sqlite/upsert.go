@@ -16,8 +16,8 @@ type upsert struct {
 	one, many *sql.Stmt // insert 1 and upsertRows rows
 }
 
-// prepareUpsert prepares the upsert of a table, which is named with its columns as in "totals (link_id, total)". onMerge
-// sets the columns of an existing row.
+// prepareUpsert prepares the upsert of a table, which is named with its columns as in "totals (link_id, total)".
+// onMerge sets the columns of an existing row.
 func prepareUpsert(ctx context.Context, db *sql.DB, table, onMerge string) (*upsert, error) {
 	u := &upsert{columns: 1 + strings.Count(table, ",")}
 	row := "(?" + strings.Repeat(", ?", u.columns-1) + ")"

@@ -12,10 +12,11 @@ import (
 	"modernc.org/sqlite"
 )
 
-// visitorSet is the visitors of a link or an account on a UTC day, as table visitors has them: a level, and for each visitor its hash and
-// a bit for every quarter of an hour in which it has clicked, in the order of hashes. When there are more than maxVisitors, it is a sample
-// (Gibbons, Distinct Sampling, VLDB 2001). Of level n, it has the visitors whose hashes begin with n zero bits, each of which stands for
-// 2^n. A visitor is in a sample or not, however often it comes, so nothing can inflate the count.
+// visitorSet is the visitors of a link or an account on a UTC day, as table visitors has them: a level, and for each
+// visitor its hash and a bit for every quarter of an hour in which it has clicked, in the order of hashes. When there
+// are more than maxVisitors, it is a sample (Gibbons, Distinct Sampling, VLDB 2001). Of level n, it has the visitors
+// whose hashes begin with n zero bits, each of which stands for 2^n. A visitor is in a sample or not, however often it
+// comes, so nothing can inflate the count.
 type visitorSet []byte
 
 const (
@@ -116,11 +117,12 @@ func unionVisitors(one, other []byte) ([]byte, error) {
 }
 
 func init() {
-	sqlite.MustRegisterDeterministicScalarFunction("union_visitors", 2, func(_ *sqlite.FunctionContext, sets []driver.Value) (driver.Value, error) {
-		one, _ := sets[0].([]byte)
-		other, _ := sets[1].([]byte)
-		return unionVisitors(one, other)
-	})
+	sqlite.MustRegisterDeterministicScalarFunction("union_visitors", 2,
+		func(_ *sqlite.FunctionContext, sets []driver.Value) (driver.Value, error) {
+			one, _ := sets[0].([]byte)
+			other, _ := sets[1].([]byte)
+			return unionVisitors(one, other)
+		})
 }
 
 // ownerDay is the ID of a link, or of an account with a minus sign, on a UTC day.
@@ -143,7 +145,8 @@ func compareVisits(a, b visit) int {
 	return cmp.Compare(a.visitor, b.visitor)
 }
 
-// takeSet returns the set of the first owner and day in visits, which are in the order of compareVisits, and the visits of the others.
+// takeSet returns the set of the first owner and day in visits, which are in the order of compareVisits, and the visits
+// of the others.
 func takeSet(visits []visit) (visitorSet, []visit) {
 	set, key := visitorSet{0}, visits[0].ownerDay
 	for len(visits) > 0 && visits[0].ownerDay == key {

@@ -10,17 +10,18 @@ import (
 	"linkstream/schema"
 )
 
-// The visitors of a batch are appended to table visitor_log, which is cheap. When the log has mergedVisits, a pass merges them into table
-// visitors, a few links and accounts with each batch, and removes them from the log. Merging twice changes nothing, so a pass may begin
-// anew at any time, and who reads unites the table with the whole log.
+// The visitors of a batch are appended to table visitor_log, which is cheap. When the log has mergedVisits, a pass
+// merges them into table visitors, a few links and accounts with each batch, and removes them from the log. Merging
+// twice changes nothing, so a pass may begin anew at any time, and who reads unites the table with the whole log.
 
 const (
-	// mergedVisits is about how many visits a pass merges. More of them are of the same link, and who reads has a longer log to read.
+	// mergedVisits is about how many visits a pass merges. More of them are of the same link, and who reads has a longer
+	// log to read.
 	mergedVisits = 1 << 16
 	// rowVisits is what a row of the log costs who reads, in visits.
 	rowVisits = 16
-	// minMerged is how many visits of links and accounts are merged with a batch, at least. mergedPerVisit lets a pass end before the
-	// next one is due: each visit is of a link and of an account.
+	// minMerged is how many visits of links and accounts are merged with a batch, at least. mergedPerVisit lets a pass end
+	// before the next one is due: each visit is of a link and of an account.
 	minMerged, mergedPerVisit = 1000, 4
 
 	visitBytes = 4 * 8

@@ -102,7 +102,8 @@ func (u visitorUnion) all() (all visitorSet) {
 	return all
 }
 
-// countVisitors counts visitors of a day: once in each period in which they have clicked, and once in each of the totals.
+// countVisitors counts visitors of a day: once in each period in which they have clicked, and once in each of the
+// totals.
 func (r *reportReader) countVisitors(day int64, set visitorSet) {
 	if len(set) == 0 {
 		return

@@ -1,5 +1,6 @@
-// Package clickhousetest makes the tables of a click store in new databases of ClickHouse, for tests. The migrations cost the server
-// more CPU time than all else that a small test does, so a process executes them once and then creates tables like those that they have made.
+// Package clickhousetest makes the tables of a click store in new databases of ClickHouse, for tests. The migrations
+// cost the server more CPU time than all else that a small test does, so a process executes them once and then creates
+// tables like those that they have made.
 package clickhousetest
 
 import (
@@ -30,7 +31,8 @@ func Open(ctx context.Context, cfg clickhouse.Config) (*clickhouse.ClickStore, e
 	return clickhouse.OpenClickStore(ctx, cfg)
 }
 
-// Migrate makes the tables in a database that has none, and leaves any other as it is. Calls for the same database must not overlap.
+// Migrate makes the tables in a database that has none, and leaves any other as it is. Calls for the same database must
+// not overlap.
 func Migrate(ctx context.Context, dsn string) (err error) {
 	options, err := ch.ParseDSN(dsn)
 	if err != nil {
@@ -82,8 +84,10 @@ func read(ctx context.Context, conn driver.Conn) (statements []string, err error
 		statements[i] = strings.Replace(statement, " "+database+".", " ", 1)
 	}
 	var versions string
-	if err := conn.QueryRow(ctx, `SELECT toString(groupArray(version_id)) FROM `+goose.DefaultTablename).Scan(&versions); err != nil {
+	row := conn.QueryRow(ctx, `SELECT toString(groupArray(version_id)) FROM `+goose.DefaultTablename)
+	if err := row.Scan(&versions); err != nil {
 		return nil, err
 	}
-	return append(statements, fmt.Sprintf(`INSERT INTO %s (version_id, is_applied) SELECT arrayJoin(%s), 1`, goose.DefaultTablename, versions)), nil
+	return append(statements, fmt.Sprintf(`INSERT INTO %s (version_id, is_applied) SELECT arrayJoin(%s), 1`,
+		goose.DefaultTablename, versions)), nil
 }
