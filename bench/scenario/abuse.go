@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	randv2 "math/rand/v2"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -35,6 +36,7 @@ const (
 	calmTimeout    = 30 * time.Second
 	leastWindow    = 250 * time.Millisecond
 	readers        = 20 // heavy reads of one account at the same time
+	sharedReports  = 90 // of that account
 	bigAccount     = 3  // times -links and -clicks, of the account with heavy reads
 )
 
@@ -120,8 +122,9 @@ func combinations(edge, victim string) func([]byte) []byte {
 	}
 }
 
-// heavyReads returns the calls that the owner of an account with many links may make at the same time.
-func heavyReads(owner *system.API) []attack {
+// heavyReads returns the calls that the owner of an account with many links may make at the same time, and the readers of
+// its shared reports. hash is one of its links.
+func heavyReads(owner *system.API, hash string, shares []string) []attack {
 	read := func(path string) load.Flood {
 		return load.Flood{Addr: owner.Addr(), Conns: readers, Pipeline: 1, Request: func(dst []byte) []byte {
 			return owner.AppendRequest(dst, http.MethodGet, path, nil)
@@ -130,6 +133,12 @@ func heavyReads(owner *system.API) []attack {
 	return []attack{
 		{"reports of one account", read("/api/v1/report" + wholeMonth(time.Now().UTC().AddDate(-1, 0, 1)) + "&limit=1000")},
 		{"searches of one account", read("/api/v1/links?q=articles%2F2026")},
+		{"QR codes of one account", read("/api/v1/links/" + hash + "/qr?format=png&size=2048")},
+		{"shared reports of one account", load.Flood{Addr: owner.Addr(), From: system.ProxyAddr, Conns: readers, Pipeline: 1,
+			Request: func(dst []byte) []byte {
+				return fmt.Appendf(dst, "GET %s?browser=%s HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: %s\r\n\r\n",
+					shares[randv2.IntN(len(shares))], rand.Text(), owner.Addr(), randomNetwork())
+			}}},
 	}
 }
 
@@ -146,7 +155,7 @@ func runAbuse(ctx context.Context, r *run) error {
 	if !r.cfg.System.Start {
 		return errors.New("abuse: add -start, as attacks are not for a service that others use")
 	}
-	if _, err := chooseAttacks(append(attacks(&system.Service{API: new(system.API)}, ""), heavyReads(new(system.API))...),
+	if _, err := chooseAttacks(append(attacks(&system.Service{API: new(system.API)}, ""), heavyReads(new(system.API), "", nil)...),
 		r.cfg.Attacks); err != nil {
 		return err // before anything is started
 	}
@@ -168,7 +177,14 @@ func runAbuse(ctx context.Context, r *run) error {
 	if err := service.API.Shorten(ctx, victim, workload.BareURL); err != nil {
 		return err
 	}
-	chosen, err := chooseAttacks(append(attacks(service, victim), heavyReads(service.API.Of(big))...), r.cfg.Attacks)
+	owner, shares := service.API.Of(big), make([]string, sharedReports)
+	for i := range shares {
+		if shares[i], err = owner.Share(ctx); err != nil {
+			return err
+		}
+	}
+	all := append(attacks(service, victim), heavyReads(owner, big.Links.Hash(0), shares)...)
+	chosen, err := chooseAttacks(all, r.cfg.Attacks)
 	if err != nil {
 		return err
 	}

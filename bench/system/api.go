@@ -77,6 +77,17 @@ func (a *API) Shorten(ctx context.Context, hash, url string) error {
 	return a.call(ctx, http.MethodPost, "/api/v1/shorten", body, http.StatusCreated, new(any))
 }
 
+// Share shares the report of the account and returns its path.
+func (a *API) Share(ctx context.Context) (path string, err error) {
+	var answer struct {
+		Share struct {
+			URL string `json:"url"`
+		} `json:"share"`
+	}
+	err = a.call(ctx, http.MethodPost, "/api/v1/shares", []byte("{}"), http.StatusCreated, &answer)
+	return strings.TrimPrefix(answer.Share.URL, a.base), err
+}
+
 // call sends a request and decodes the answer. If the rate limit is reached, it waits and tries again.
 func (a *API) call(ctx context.Context, method, path string, body []byte, want int, answer any) error {
 	for {
