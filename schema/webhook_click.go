@@ -13,12 +13,12 @@ import (
 // MaxDeliveryClicks is how many clicks a delivery has at most.
 const MaxDeliveryClicks = 500
 
-// clockTolerance is how far an edge's clock may be behind the store's: clicks from so long before a webhook subscribed to
-// clicks are sent, too.
+// clockTolerance is how far an edge's clock may be behind the store's: clicks from so long before a webhook subscribed
+// to clicks are sent, too.
 const clockTolerance = time.Minute
 
-// ClickHookStore makes deliveries of clicks for webhooks that subscribe to clicks. It has lane marks and positions of its
-// own and changes them with the deliveries, atomically: the protocol is ClickStore's.
+// ClickHookStore makes deliveries of clicks for webhooks that subscribe to clicks. It has lane marks and positions of
+// its own and changes them with the deliveries, atomically: the protocol is ClickStore's.
 type ClickHookStore interface {
 	// ClickHookAccounts returns the accounts with webhooks that are on and subscribe to clicks, in ascending order.
 	ClickHookAccounts(ctx context.Context) ([]int64, error)
@@ -123,8 +123,8 @@ type HookClicks struct {
 	Dropped int          // others
 }
 
-// ForHooks returns the batch's additions for webhooks. links has the existing links of ClickedBy: a link that was deleted
-// and created again has lost its former hash and tags.
+// ForHooks returns the batch's additions for webhooks. links has the existing links of ClickedBy: a link that was
+// deleted and created again has lost its former hash and tags.
 func (b *ClickBatch) ForHooks(hooks []ClickHook, links map[int64]ClickedLink) (all []HookClicks) {
 	ofAccount := b.clicksOf(hooks)
 	for _, hook := range hooks {

@@ -24,7 +24,8 @@ func (f FaultyDatabase) UpdateWebhook(ctx context.Context, hook schema.Webhook) 
 }
 
 func (f FaultyDatabase) RotateSecret(ctx context.Context, accountID, id int64, secret string, until time.Time) error {
-	return do(ctx, f.Fault, "RotateSecret", func() error { return f.Database.RotateSecret(ctx, accountID, id, secret, until) })
+	return do(ctx, f.Fault, "RotateSecret",
+		func() error { return f.Database.RotateSecret(ctx, accountID, id, secret, until) })
 }
 
 func (f FaultyDatabase) DeleteWebhook(ctx context.Context, accountID, id int64) error {
@@ -36,23 +37,31 @@ func (f FaultyDatabase) TestWebhook(ctx context.Context, accountID, id int64) er
 }
 
 func (f FaultyDatabase) Deliveries(ctx context.Context, webhookID int64) ([]schema.Delivery, error) {
-	return one(ctx, f.Fault, "Deliveries", func() ([]schema.Delivery, error) { return f.Database.Deliveries(ctx, webhookID) })
+	return one(ctx, f.Fault, "Deliveries", func() ([]schema.Delivery,
+		error) {
+		return f.Database.Deliveries(ctx, webhookID)
+	})
 }
 
 func (f FaultyDatabase) ResendDelivery(ctx context.Context, webhookID int64, message string) error {
 	return do(ctx, f.Fault, "ResendDelivery", func() error { return f.Database.ResendDelivery(ctx, webhookID, message) })
 }
 
-func (f FaultyDatabase) ClaimWebhooks(ctx context.Context, holder string, lease time.Duration, limit int) ([]schema.Webhook, error) {
-	return one(ctx, f.Fault, "ClaimWebhooks", func() ([]schema.Webhook, error) { return f.Database.ClaimWebhooks(ctx, holder, lease, limit) })
+func (f FaultyDatabase) ClaimWebhooks(ctx context.Context, holder string, lease time.Duration,
+	limit int) ([]schema.Webhook, error) {
+	return one(ctx, f.Fault, "ClaimWebhooks",
+		func() ([]schema.Webhook, error) { return f.Database.ClaimWebhooks(ctx, holder, lease, limit) })
 }
 
 func (f FaultyDatabase) WaitingDeliveries(ctx context.Context, webhookID int64, limit int) ([]schema.Delivery, error) {
-	return one(ctx, f.Fault, "WaitingDeliveries", func() ([]schema.Delivery, error) { return f.Database.WaitingDeliveries(ctx, webhookID, limit) })
+	return one(ctx, f.Fault, "WaitingDeliveries",
+		func() ([]schema.Delivery, error) { return f.Database.WaitingDeliveries(ctx, webhookID, limit) })
 }
 
-func (f FaultyDatabase) NoteDelivery(ctx context.Context, webhookID int64, holder string, delivery schema.Delivery, note schema.DeliveryNote) (bool, error) {
-	return one(ctx, f.Fault, "NoteDelivery", func() (bool, error) { return f.Database.NoteDelivery(ctx, webhookID, holder, delivery, note) })
+func (f FaultyDatabase) NoteDelivery(ctx context.Context, webhookID int64, holder string, delivery schema.Delivery,
+	note schema.DeliveryNote) (bool, error) {
+	return one(ctx, f.Fault, "NoteDelivery",
+		func() (bool, error) { return f.Database.NoteDelivery(ctx, webhookID, holder, delivery, note) })
 }
 
 func (f FaultyDatabase) ReleaseWebhook(ctx context.Context, webhookID int64, holder string) error {
@@ -64,7 +73,8 @@ func (f FaultyDatabase) ClickHookAccounts(ctx context.Context) ([]int64, error) 
 }
 
 func (f FaultyDatabase) QueuedPosition(ctx context.Context, partition int) (schema.Position, error) {
-	return one(ctx, f.Fault, "QueuedPosition", func() (schema.Position, error) { return f.Database.QueuedPosition(ctx, partition) })
+	return one(ctx, f.Fault, "QueuedPosition",
+		func() (schema.Position, error) { return f.Database.QueuedPosition(ctx, partition) })
 }
 
 func (f FaultyDatabase) QueuedMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {

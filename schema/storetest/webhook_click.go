@@ -47,7 +47,8 @@ func (m *model) queue(t *testing.T, store schema.ClickHookStore, partition int, 
 	m.count(b)
 }
 
-// waitingClicks returns the clicks that wait for a webhook, a list for each delivery, and requires that the webhook counts their bytes.
+// waitingClicks returns the clicks that wait for a webhook, a list for each delivery, and requires that the webhook
+// counts their bytes.
 func waitingClicks(t *testing.T, store schema.WebhookStore, hook schema.Webhook) (all [][]schema.ClickEvent) {
 	t.Helper()
 	deliveries, err := store.WaitingDeliveries(t.Context(), hook.ID, 100)
@@ -89,7 +90,8 @@ func wantClickHooks(t *testing.T, store schema.ClickHookStore, accounts ...int64
 func deliversClicks(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
-	one, custom, foreign := addLink(t, store, owner.ID, 0, "one"), addLink(t, store, owner.ID, domain.ID, "one"), addLink(t, store, other.ID, 0, "foreign")
+	one, custom, foreign := addLink(t, store, owner.ID, 0, "one"), addLink(t, store, owner.ID, domain.ID, "one"),
+		addLink(t, store, other.ID, 0, "foreign")
 	two, deleted := addLink(t, store, owner.ID, 0, "two"), addLink(t, store, owner.ID, 0, "deleted")
 	testkit.Must(t, store.UpdateLink(t.Context(), &two, schema.LinkEdit{Tags: &[]string{"a_b", "z"}}, hour(1)))
 	testkit.Must(t, store.DeleteLink(t.Context(), deleted, hour(1)))
@@ -100,7 +102,8 @@ func deliversClicks(t *testing.T, store schema.Database) {
 	all := addWebhook(t, store, owner.ID, clickHook(func(h *schema.Webhook) { h.PeopleOnly = false }))
 	people := addWebhook(t, store, owner.ID, clickHook(nil))
 	ofOne := addWebhook(t, store, owner.ID, clickHook(func(h *schema.Webhook) { h.Hash = "one" }))
-	ofCustom := addWebhook(t, store, owner.ID, clickHook(func(h *schema.Webhook) { h.Hash, h.DomainID = "one", domain.ID }))
+	ofCustom := addWebhook(t, store, owner.ID,
+		clickHook(func(h *schema.Webhook) { h.Hash, h.DomainID = "one", domain.ID }))
 	tagged := addWebhook(t, store, owner.ID, clickHook(func(h *schema.Webhook) { h.Tag = "a_b" }))
 	wantClickHooks(t, store, owner.ID)
 
@@ -128,7 +131,8 @@ func deliversClicks(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "ids", len(ids), len(events))
 	testkit.Equal(t, "the id elsewhere", waitingClicks(t, store, tagged)[0][0].ID, events[2].ID)
 	testkit.Equal(t, "custom domain", events[1].DomainID, &domain.ID)
-	want := schema.ClickEvent{ID: events[0].ID, Hash: "one", ClickedAt: clicks[0].at.Format("2006-01-02T15:04:05.000-07:00"), Device: schema.Desktop,
+	want := schema.ClickEvent{ID: events[0].ID, Hash: "one",
+		ClickedAt: clicks[0].at.Format("2006-01-02T15:04:05.000-07:00"), Device: schema.Desktop,
 		Browser: "Firefox", OS: "Linux", Language: "de", Referrer: "news.example.org", Country: "DE"}
 	testkit.Equal(t, "click", events[0], want)
 	if last := events[4]; !last.Bot || last.Device != schema.Bot || last.Route != "phones" {
@@ -209,7 +213,8 @@ func deliversMovedLanes(t *testing.T, store schema.Database) {
 	m.queue(t, store, 0, clickNow(link, 2)...)
 	again := newModel().batch(1, clickNow(link, 3)...)
 	testkit.WantCode(t, store.QueueClicks(t.Context(), again), schema.CodeConflict)
-	again.Offset, again.Lane, again.Seq, again.LinkID, again.AccountID = again.Offset[2:], again.Lane[2:], again.Seq[2:], again.LinkID[2:], again.AccountID[2:]
+	again.Offset, again.Lane, again.Seq, again.LinkID, again.AccountID = again.Offset[2:], again.Lane[2:], again.Seq[2:],
+		again.LinkID[2:], again.AccountID[2:]
 	testkit.Must(t, store.QueueClicks(t.Context(), again))
 	testkit.Equal(t, "queued", len(hashes(t, store, hook)), 3)
 }
@@ -231,7 +236,10 @@ func queuesOneOfConcurrentBatches(t *testing.T, store schema.Database) {
 func boundsClicksOfDeliveries(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	link := addLink(t, store, owner.ID, 0, "one")
-	hook := addWebhook(t, store, owner.ID, func(h *schema.Webhook) { h.Events = []string{schema.EventLinkClicked, schema.EventLinkUpdated} })
+	hook := addWebhook(t, store, owner.ID, func(h *schema.Webhook) {
+		h.Events = []string{schema.EventLinkClicked,
+			schema.EventLinkUpdated}
+	})
 	m := newModel()
 	for _, n := range []int{300, 150, 100, 1201} {
 		m.queue(t, store, 0, clickNow(link, n)...)
@@ -277,7 +285,10 @@ func boundsClicksOfDeliveries(t *testing.T, store schema.Database) {
 func boundsClicksThatWait(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	link := addLink(t, store, owner.ID, 0, "one")
-	hook := addWebhook(t, store, owner.ID, func(h *schema.Webhook) { h.Events = []string{schema.EventLinkClicked, schema.EventLinkUpdated} })
+	hook := addWebhook(t, store, owner.ID, func(h *schema.Webhook) {
+		h.Events = []string{schema.EventLinkClicked,
+			schema.EventLinkUpdated}
+	})
 	title := strings.Repeat("x", 16<<20-2000)
 	for n := range 4 {
 		testkit.Must(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Title: &title}, hour(n)))
