@@ -17,6 +17,8 @@ type Answer struct {
 	Status   int
 	Location []byte
 	Body     []byte
+
+	last bool // the server closes the connection after this answer
 }
 
 // parseAnswer parses the answer in in. complete is false if bytes are missing. It supports just enough of HTTP/1.1 to
@@ -60,6 +62,8 @@ func parseHeader(header []byte) (answer Answer, length int, err error) {
 			answer.Location = bytes.TrimSpace(value)
 		case len(name) == len("Content-Length") && bytes.EqualFold(name, []byte("Content-Length")):
 			length, err = strconv.Atoi(string(bytes.TrimSpace(value)))
+		case len(name) == len("Connection") && bytes.EqualFold(name, []byte("Connection")):
+			answer.last = bytes.EqualFold(bytes.TrimSpace(value), []byte("close"))
 		}
 	}
 	if err != nil || length < 0 || length > maxBodyBytes {

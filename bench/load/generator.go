@@ -157,6 +157,8 @@ func (c *client) ask(ctx context.Context, since time.Time) (answered time.Time, 
 		}
 		c.close()
 		answered = time.Now()
+	} else if answer.last {
+		c.close()
 	}
 	return answered, nil
 }

@@ -256,6 +256,19 @@ func serveRaw(t *testing.T, parts ...string) string {
 	return listener.Addr().String()
 }
 
+func TestConnectionsThatTheServerCloses(t *testing.T) {
+	var requests atomic.Int64
+	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1)%3 == 0 {
+			w.Header().Set("Connection", "close")
+		}
+		redirectTo("https://example.com/")(w, r)
+	})
+	result, err := load.Closed(t.Context(), target(addr, 1), 100*time.Millisecond)
+	testkit.Must(t, err)
+	testkit.Equal(t, "answers", int64(result.Answers), requests.Load())
+}
+
 func TestOpen(t *testing.T) {
 	t.Run("refuses a rate of zero", func(t *testing.T) {
 		if _, err := load.Open(t.Context(), target("127.0.0.1:1", 1), 0, time.Second); err == nil {
