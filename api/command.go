@@ -13,7 +13,7 @@ import (
 	"linkstream/api/shorten"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )

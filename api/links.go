@@ -7,7 +7,7 @@ import (
 
 	"linkstream/api/invalidation"
 	"linkstream/schema"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )

@@ -12,7 +12,7 @@ import (
 	"linkstream/api/invalidation"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 	"linkstream/schema/tracing"

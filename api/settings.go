@@ -7,7 +7,7 @@ import (
 	"linkstream/api/admin"
 	"linkstream/api/apiservice"
 	"linkstream/schema/clickhouse"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 	"linkstream/schema/tracing"

@@ -11,7 +11,7 @@ import (
 	"linkstream/edge/edgeservice"
 	"linkstream/edge/spool"
 	"linkstream/schema"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/stream"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"linkstream/edge/edgeservice"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )

@@ -10,6 +10,6 @@
 // may return CodeUnavailable, if the engine does not answer, and CodeInternal. All methods may be called concurrently.
 //
 // Package schema imports the standard library, protobuf's wire helpers and idna, but no driver and no service. The
-// stores, schema/postgres, schema/sqlite and schema/clickhouse, implement the interfaces and pass the suites of
+// stores, schema/linkstore, schema/sqlite and schema/clickhouse, implement the interfaces and pass the suites of
 // schema/storetest.
 package schema

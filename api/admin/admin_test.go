@@ -11,13 +11,13 @@ import (
 
 	"linkstream/api/admin"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
 // cli runs commands while a service has the same store open.
-type cli struct{ *sqlite.Store }
+type cli struct{ *linkstore.Store }
 
 func newCLI(t *testing.T) cli {
 	t.Helper()

@@ -15,13 +15,13 @@ import (
 	"linkstream/api/admin"
 	"linkstream/api/auth"
 	"linkstream/schema"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/service"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
-func newStore(t *testing.T) *sqlite.Store {
+func newStore(t *testing.T) *linkstore.Store {
 	t.Helper()
 	return sqlitetest.New(t)
 }
@@ -128,7 +128,7 @@ func wantWorking(t *testing.T, store schema.TokenStore, first admin.FirstAccount
 var apiURL = schema.MustParseBaseURL("http://api.example")
 
 // printed returns what the first start prints with these flags.
-func printed(t *testing.T, store *sqlite.Store, args ...string) string {
+func printed(t *testing.T, store *linkstore.Store, args ...string) string {
 	t.Helper()
 	first := admin.FirstAccount{}
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
@@ -169,7 +169,7 @@ func TestFirstAccountIsPrinted(t *testing.T) {
 
 // unavailableOnce is a store that is unavailable for the first call.
 type unavailableOnce struct {
-	*sqlite.Store
+	*linkstore.Store
 	calls int
 	err   error
 }

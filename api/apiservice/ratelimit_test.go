@@ -13,8 +13,8 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -22,7 +22,7 @@ import (
 // token than the limit leaves. Another process has taken most of it, so that they fit into a minute on a busy machine.
 func TestProcessesShareTheRateLimit(t *testing.T) {
 	path, clicks := filepath.Join(t.TempDir(), "links.db"), sqlitetest.NewClickStore(t)
-	var links *sqlite.Store
+	var links *linkstore.Store
 	var bases []string
 	for range 3 {
 		db, err := sqlitetest.Open(t.Context(), path)

@@ -47,7 +47,7 @@ func TestReadyBesideSlowReads(t *testing.T) {
 	defer clicks.Close()
 	ofLinks := &pool{make(chan struct{}, links.Readers()), make(chan struct{}), []string{"Links"}}
 	ofClicks := &pool{make(chan struct{}, clicks.Readers()), ofLinks.closed, []string{"Report"}}
-	s, err := apiservice.New(config(), storetest.FaultyDatabase{Database: links, Fault: ofLinks.fault},
+	s, err := apiservice.New(config(), storetest.Faulty(links, ofLinks.fault),
 		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: ofClicks.fault}, nil, discard)
 	testkit.Must(t, err)
 	stop, base, token := run(s), "http://"+s.Addr(), addToken(t, links)

@@ -28,9 +28,10 @@ import (
 	"linkstream/api/request"
 	"linkstream/api/rest"
 	"linkstream/schema"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 
 var discard = slog.New(slog.DiscardHandler)
 
-func openStores(t testing.TB) (*sqlite.Store, *sqlite.ClickStore) {
+func openStores(t testing.TB) (*linkstore.Store, *sqlite.ClickStore) {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlitetest.Open(t.Context(), filepath.Join(dir, "links.db"))
@@ -109,7 +110,7 @@ func tryCall(ctx context.Context, method, url, token, text string) (status int, 
 	return res.StatusCode, string(raw), err
 }
 
-func addToken(t *testing.T, links *sqlite.Store) (secret string) {
+func addToken(t *testing.T, links *linkstore.Store) (secret string) {
 	t.Helper()
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(t, links.CreateAccount(t.Context(), &account))

@@ -10,7 +10,7 @@ import (
 	"linkstream/api/apiservice"
 	"linkstream/api/shorten"
 	"linkstream/schema"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 

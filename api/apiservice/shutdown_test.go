@@ -12,13 +12,13 @@ import (
 	"linkstream/api/apiservice"
 	"linkstream/api/auth"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/testkit"
 )
 
 // tracedStore records the calls of a request. The first call waits until release is closed.
 type tracedStore struct {
-	*sqlite.Store
+	*linkstore.Store
 	entered chan struct{} // closed when the first call begins
 	release chan struct{}
 

@@ -15,8 +15,8 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -30,7 +30,7 @@ func newAuthenticator(t testing.TB, tokens schema.TokenStore) *auth.Authenticato
 
 // tokenStore counts the calls to a store and can delay them.
 type tokenStore struct {
-	*sqlite.Store
+	*linkstore.Store
 	delay time.Duration
 	calls atomic.Int64
 }
@@ -148,7 +148,7 @@ func TestAuthenticate(t *testing.T) {
 type process struct {
 	auth  *auth.Authenticator
 	store *tokenStore
-	other *sqlite.Store
+	other *linkstore.Store
 }
 
 // bubble runs a test in a synctest bubble, where time is exact. The store answers after delay.

@@ -8,14 +8,14 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // addToken stores an account with a token, and returns the token with its secret.
-func addToken(tb testing.TB, store *sqlite.Store, email string) (secret string, token schema.Token) {
+func addToken(tb testing.TB, store *linkstore.Store, email string) (secret string, token schema.Token) {
 	tb.Helper()
 	account := schema.Account{Email: email, CreatedAt: time.Now()}
 	testkit.Must(tb, store.CreateAccount(tb.Context(), &account))

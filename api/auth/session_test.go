@@ -9,14 +9,14 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
 // fixture is a store with an account and its sessions.
 type fixture struct {
-	store    *sqlite.Store
+	store    *linkstore.Store
 	sessions *auth.Sessions
 	account  schema.Account
 }

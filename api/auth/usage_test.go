@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"linkstream/api/auth"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 )
 
 // usesStore counts the writes of uses, and refuses them while broken.
 type usesStore struct {
-	*sqlite.Store
+	*linkstore.Store
 	broken atomic.Bool
 	writes atomic.Int64
 	tokens int // in the last write

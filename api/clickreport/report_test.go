@@ -11,7 +11,7 @@ import (
 
 	"linkstream/api/clickreport"
 	"linkstream/schema"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 

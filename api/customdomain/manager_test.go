@@ -13,8 +13,8 @@ import (
 	"linkstream/api/customdomain"
 	"linkstream/api/customdomain/dnstest"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixture is a manager on a real store with two accounts, and its DNS resolver.
 type fixture struct {
 	*customdomain.Manager
-	store   *sqlite.Store
+	store   *linkstore.Store
 	dns     *dnstest.Server
 	account int64
 	other   int64

@@ -25,8 +25,9 @@ import (
 	"linkstream/api/clickreport"
 	"linkstream/api/reads"
 	"linkstream/schema"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -46,7 +47,7 @@ const (
 // service is a running node with one account, on stores of its own.
 type testService struct {
 	base    string
-	links   *sqlite.Store
+	links   *linkstore.Store
 	clicks  *sqlite.ClickStore
 	account schema.Account
 	log     *testkit.Buffer
@@ -94,7 +95,7 @@ func startOn(t testing.TB, fault storetest.Fault, topics clickreport.ClickLog, o
 		testkit.Must(t, clicks.Close())
 		testkit.Must(t, links.Close())
 	})
-	s.base = run(t, storetest.FaultyDatabase{Database: links, Fault: fault},
+	s.base = run(t, storetest.Faulty(links, fault),
 		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, topics, s.log,
 		append([]option{func(cfg *apiservice.Config) { cfg.Now = s.now }}, options...)...)
 	s.account = schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: s.now().UTC().AddDate(0, 0, -100)}

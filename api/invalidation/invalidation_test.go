@@ -6,12 +6,12 @@ import (
 
 	"linkstream/api/invalidation"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
-func open(t *testing.T) (store *sqlite.Store, owner schema.Account) {
+func open(t *testing.T) (store *linkstore.Store, owner schema.Account) {
 	t.Helper()
 	store = sqlitetest.New(t)
 	owner = schema.Account{Email: "a@example.org", CreatedAt: time.Now()}

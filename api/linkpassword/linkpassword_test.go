@@ -12,7 +12,7 @@ import (
 	"linkstream/api/linkpassword"
 	"linkstream/api/request"
 	"linkstream/schema"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 	"linkstream/schema/turns"
 )

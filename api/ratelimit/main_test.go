@@ -9,14 +9,14 @@ import (
 	"go.uber.org/goleak"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // addToken stores an account with a token, and returns the token's ID.
-func addToken(tb testing.TB, store *sqlite.Store) int64 {
+func addToken(tb testing.TB, store *linkstore.Store) int64 {
 	tb.Helper()
 	account := schema.Account{Email: rand.Text() + "@example.org", CreatedAt: time.Now()}
 	testkit.Must(tb, store.CreateAccount(tb.Context(), &account))

@@ -12,8 +12,8 @@ import (
 
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -27,7 +27,7 @@ type cluster struct {
 
 // leaseStore counts the calls to a store and can delay or refuse its answers.
 type leaseStore struct {
-	*sqlite.Store
+	*linkstore.Store
 	delay      time.Duration
 	err        error
 	calls      atomic.Int64

@@ -7,7 +7,7 @@ import (
 
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 

@@ -18,8 +18,9 @@ import (
 	"linkstream/api/apiservice"
 	"linkstream/api/auth"
 	"linkstream/schema"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -35,7 +36,7 @@ const edgeURL = "https://sho.rt"
 
 // testService is a running service on real stores.
 type testService struct {
-	links  *sqlite.Store
+	links  *linkstore.Store
 	clicks *sqlite.ClickStore
 	base   string // URL of the service
 	client *http.Client
@@ -68,7 +69,7 @@ func startWrapped(t testing.TB, fault storetest.Fault, wrap func(schema.Database
 	cfg.Listen, cfg.Blocklist = "127.0.0.1:0", filepath.Join(dir, "hosts")
 	testkit.Must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
 	s := &testService{links: links, clicks: clicks, log: &testkit.Buffer{}, dir: dir}
-	api, err := apiservice.New(cfg, storetest.FaultyDatabase{Database: wrap(links), Fault: fault},
+	api, err := apiservice.New(cfg, wrap(storetest.Faulty(links, fault)),
 		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, nil, s.log.Logger())
 	testkit.Must(t, err)
 	s.base = "http://" + api.Addr()

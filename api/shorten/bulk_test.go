@@ -88,12 +88,12 @@ func TestCreateAllAsksLittle(t *testing.T) {
 	domain := f.addDomain(t, f.owner, "go.example.org", true)
 	calls := map[string]int{}
 	var down atomic.Pointer[string]
-	counted := storetest.FaultyDatabase{Database: f.store, Fault: func(_ context.Context, method string) error {
+	counted := storetest.Faulty(f.store, func(_ context.Context, method string) error {
 		if calls[method]++; down.Load() != nil && *down.Load() == method {
 			return schema.Errorf(schema.CodeUnavailable, "down")
 		}
 		return nil
-	}}
+	})
 	path := filepath.Join(t.TempDir(), "hosts")
 	testkit.Must(t, os.WriteFile(path, nil, 0o600))
 	list, err := blocklist.Open(path, slog.New(slog.DiscardHandler))

@@ -20,8 +20,8 @@ import (
 	"linkstream/api/shorten"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixture is a Shortener on a store with two accounts.
 type fixture struct {
 	*shorten.Shortener
-	store        *sqlite.Store
+	store        *linkstore.Store
 	owner, other int64
 }
 
@@ -46,7 +46,7 @@ func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
 	return f
 }
 
-func addAccount(t *testing.T, store *sqlite.Store, email string) int64 {
+func addAccount(t *testing.T, store *linkstore.Store, email string) int64 {
 	t.Helper()
 	account := schema.Account{Email: email, CreatedAt: time.Now()}
 	testkit.Must(t, store.CreateAccount(t.Context(), &account))

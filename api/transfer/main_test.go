@@ -14,8 +14,8 @@ import (
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixture has two accounts. go.example.com is a verified domain of the first one.
 type fixture struct {
 	*transfer.Importer
-	*sqlite.Store
+	*linkstore.Store
 	shortener      *shorten.Shortener
 	account, other int64
 	domain         int64
@@ -48,7 +48,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-func addAccount(t *testing.T, store *sqlite.Store, email string) int64 {
+func addAccount(t *testing.T, store *linkstore.Store, email string) int64 {
 	t.Helper()
 	account := schema.Account{Email: email, CreatedAt: time.Now()}
 	testkit.Must(t, store.CreateAccount(t.Context(), &account))

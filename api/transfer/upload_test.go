@@ -15,16 +15,16 @@ import (
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/service"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
 type uploads struct {
 	t       *testing.T
-	store   *sqlite.Store
+	store   *linkstore.Store
 	account int64
 }
 
@@ -42,7 +42,7 @@ func (f *uploads) process(fault storetest.Fault) (m *transfer.Uploads, stop func
 	log := slog.New(slog.NewTextHandler(f.t.Output(), nil))
 	list, err := blocklist.Open("", log)
 	testkit.Must(f.t, err)
-	db := storetest.FaultyDatabase{Database: f.store, Fault: fault}
+	db := storetest.Faulty(f.store, fault)
 	shortener := shorten.New(schema.MustParseBaseURL("https://sho.rt"), db, db, list)
 	m = transfer.NewUploads(db, transfer.NewImporter(shortener, db, db), log)
 	stop = service.RunInBackground(context.Background(), m.Run)

@@ -17,15 +17,15 @@ import (
 
 	"linkstream/api/webhook"
 	"linkstream/schema"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/service"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t *testing.T) (store *sqlite.Store, owner schema.Account) {
+func open(t *testing.T) (store *linkstore.Store, owner schema.Account) {
 	t.Helper()
 	store = sqlitetest.New(t)
 	owner = schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
@@ -89,7 +89,7 @@ func (r *receiver) got() []string {
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // listen adds a receiver and a webhook of the account that leads to it.
-func listen(t *testing.T, store *sqlite.Store, owner schema.Account, answer func(int, http.ResponseWriter)) (*receiver,
+func listen(t *testing.T, store *linkstore.Store, owner schema.Account, answer func(int, http.ResponseWriter)) (*receiver,
 	schema.Webhook) {
 	t.Helper()
 	r := &receiver{seen: map[string]string{}}
@@ -102,7 +102,7 @@ func listen(t *testing.T, store *sqlite.Store, owner schema.Account, answer func
 	return r, hook
 }
 
-func addLinks(t *testing.T, store *sqlite.Store, owner schema.Account, first, n int) (hashes []string) {
+func addLinks(t *testing.T, store *linkstore.Store, owner schema.Account, first, n int) (hashes []string) {
 	t.Helper()
 	for i := range n {
 		link := schema.Link{AccountID: owner.ID, Hash: fmt.Sprintf("l%d", first+i), URL: "https://example.org/", Active: true,
@@ -129,7 +129,7 @@ func await(t *testing.T, r *receiver, want []string) {
 	testkit.Succeeds(t, func() error { return testkit.Mismatch("received", r.got(), want) })
 }
 
-func state(t *testing.T, store *sqlite.Store, hook schema.Webhook) schema.Webhook {
+func state(t *testing.T, store *linkstore.Store, hook schema.Webhook) schema.Webhook {
 	t.Helper()
 	now, err := store.Webhook(t.Context(), hook.AccountID, hook.ID)
 	testkit.Must(t, err)

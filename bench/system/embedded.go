@@ -13,6 +13,7 @@ import (
 	"linkstream/bench/proc"
 	"linkstream/bench/workload"
 	"linkstream/schema"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
 )
 
@@ -30,7 +31,7 @@ func (e *embedded) Versions() []string { return nil }
 func (e *embedded) linksPath() string { return filepath.Join(e.data, "links.db") }
 
 func (e *embedded) OpenLinks(ctx context.Context) (LinkStore, error) {
-	return sqlite.Open(ctx, e.linksPath())
+	return linksqlite.Open(ctx, e.linksPath())
 }
 
 const insertLink = `INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
@@ -186,7 +187,7 @@ func (e *embedded) BareLinkLookup(ctx context.Context, links workload.Links) (Li
 
 // createTables creates the tables of a link store at path, with one account.
 func (e *embedded) createTables(ctx context.Context, path string) (account int64, err error) {
-	store, err := sqlite.Open(ctx, path)
+	store, err := linksqlite.Open(ctx, path)
 	if err != nil {
 		return 0, err
 	}

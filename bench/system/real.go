@@ -24,7 +24,7 @@ import (
 	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 
 	"linkstream/bench/proc"
 	"linkstream/edge/edgeservice"
+	"linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/service"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 )
 

@@ -11,7 +11,8 @@ import (
 
 	"linkstream/ingest/count"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/testkit"
 )
 
@@ -22,7 +23,7 @@ var (
 )
 
 // fillLinks puts a row into every table of the link store.
-func (e *env) fillLinks(t *testing.T, links *sqlite.Store, account schema.Account, now time.Time) {
+func (e *env) fillLinks(t *testing.T, links *linkstore.Store, account schema.Account, now time.Time) {
 	t.Helper()
 	ctx, later := t.Context(), now.Add(time.Hour)
 	token := schema.Token{AccountID: account.ID, Digest: secret, Scopes: schema.ScopeWebhooks, CreatedAt: now,
@@ -74,7 +75,7 @@ func (e *env) fillLinks(t *testing.T, links *sqlite.Store, account schema.Accoun
 }
 
 // newWebhook creates a webhook of all events, with one failed delivery.
-func newWebhook(t *testing.T, links *sqlite.Store, account schema.Account, now time.Time) {
+func newWebhook(t *testing.T, links *linkstore.Store, account schema.Account, now time.Time) {
 	t.Helper()
 	hook := schema.Webhook{AccountID: account.ID, URL: "https://example.net/", Active: true, Secret: "whsec_new",
 		CreatedAt: now,

@@ -10,7 +10,7 @@ import (
 
 	"linkstream/deploy/standalone/embedded"
 	"linkstream/schema/clickhouse"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )

@@ -17,8 +17,10 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/filelock"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlitefile"
 	"linkstream/schema/stream"
 )
 
@@ -70,7 +72,7 @@ func (m *move) run(ctx context.Context) error {
 // moveClicks freezes and copies the click store.
 func (m *move) moveClicks(ctx context.Context) (id schema.MoveID, err error) {
 	began := time.Now()
-	if id, err = sqlite.Freeze(ctx, m.from.Clicks(), schema.MoveID{}); err != nil {
+	if id, err = sqlitefile.Freeze(ctx, m.from.Clicks(), schema.MoveID{}); err != nil {
 		return id, err
 	}
 	from, err := sqlite.OpenClickStore(ctx, m.from.Clicks())
@@ -96,12 +98,12 @@ func (m *move) moveClicks(ctx context.Context) (id schema.MoveID, err error) {
 // moveLinks freezes and copies the link store.
 func (m *move) moveLinks(ctx context.Context, id schema.MoveID) error {
 	began := time.Now()
-	if _, err := sqlite.Freeze(ctx, m.from.Links(), id); err != nil {
+	if _, err := sqlitefile.Freeze(ctx, m.from.Links(), id); err != nil {
 		return err
 	}
 	m.say("the API of the old service is read-only from now on")
 	_, err := m.links.Import(ctx, id, func(each func(schema.TableRows) error) error {
-		return sqlite.ExportLinks(ctx, m.from.Links(), each)
+		return linksqlite.ExportLinks(ctx, m.from.Links(), each)
 	})
 	if err == nil {
 		m.say("all links and accounts are in Postgres, after %v: send clients and visitors to the new services, then stop "+

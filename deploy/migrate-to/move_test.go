@@ -23,9 +23,10 @@ import (
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/clickhouse/clickhousetest"
 	"linkstream/schema/filelock"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -207,7 +208,7 @@ func (e *env) wantCounted(t *testing.T, want int64) {
 // wantChangeable requires that the old service can change links, or not.
 func (e *env) wantChangeable(t *testing.T, yes bool) {
 	t.Helper()
-	old, err := sqlite.Open(t.Context(), e.from.Links())
+	old, err := linksqlite.Open(t.Context(), e.from.Links())
 	testkit.Must(t, err)
 	defer testkit.Close(t, old)
 	err = old.CreateAccount(t.Context(), &schema.Account{Email: "other@example.com", CreatedAt: time.Now()})

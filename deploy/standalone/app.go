@@ -19,6 +19,8 @@ import (
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema"
 	"linkstream/schema/filelock"
+	"linkstream/schema/linkstore"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/tracing"
@@ -73,7 +75,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	}
 	a.cfg.API.Tracer = a.tracer
 	service.AllowConnections(log, &a.cfg.Edge.Connections.MaxConnections, &a.cfg.API.MaxConnections)
-	links, err := sqlite.Open(ctx, a.cfg.dir().Links())
+	links, err := linksqlite.Open(ctx, a.cfg.dir().Links())
 	if err != nil {
 		return err
 	}
@@ -87,7 +89,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 }
 
 func (a *App) createServices(
-	ctx context.Context, links *sqlite.Store, clicks *sqlite.ClickStore, log *slog.Logger,
+	ctx context.Context, links *linkstore.Store, clicks *sqlite.ClickStore, log *slog.Logger,
 ) (err error) {
 	if a.ingest, err = ingestservice.NewLocal(a.cfg.Ingest, clicks, links, log.With("service", "ingest")); err != nil {
 		return err

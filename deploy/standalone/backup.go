@@ -17,6 +17,7 @@ import (
 	"linkstream/deploy/standalone/embedded"
 	"linkstream/edge/spool"
 	"linkstream/schema/filelock"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlitefile"
@@ -160,9 +161,19 @@ func (c *Config) backup(ctx context.Context, dir string, before func(part string
 
 // measure completes the manifest when everything is copied.
 func measure(ctx context.Context, links, clicks string, m *backup.Manifest) error {
-	size, err := sqlite.SizeOf(ctx, links, clicks)
-	m.Links, m.Clicks, m.Ended = size.Links, size.Clicks, time.Now().UTC()
+	var err error
+	m.Links, m.Clicks, err = sizeOf(ctx, links, clicks)
+	m.Ended = time.Now().UTC()
 	return err
+}
+
+// sizeOf returns how many links and counted clicks two files have.
+func sizeOf(ctx context.Context, linksPath, clicksPath string) (links, clicks int64, err error) {
+	if links, err = linksqlite.CountLinks(ctx, linksPath); err != nil {
+		return 0, 0, err
+	}
+	clicks, err = sqlite.CountOf(ctx, clicksPath)
+	return links, clicks, err
 }
 
 func runRestore(
@@ -199,13 +210,13 @@ func runRestore(
 		return nil
 	}
 	old := Config{Data: replaced}
-	size, err := sqlite.SizeOf(ctx, old.dir().Links(), old.dir().Clicks())
+	links, clicks, err := sizeOf(ctx, old.dir().Links(), old.dir().Clicks())
 	if err != nil {
 		log.Warn("cannot read the replaced data", "path", replaced, "error", err)
 		fmt.Fprintf(out, "replaced: %s, which cannot be read\n", replaced)
 		return nil
 	}
-	fmt.Fprintf(out, "replaced: %s with %d links, %d counted clicks\n", replaced, size.Links, size.Clicks)
+	fmt.Fprintf(out, "replaced: %s with %d links, %d counted clicks\n", replaced, links, clicks)
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"linkstream/deploy/standalone/backup"
 	"linkstream/deploy/standalone/embedded"
 	"linkstream/schema"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/testkit"
 )
@@ -76,7 +77,7 @@ func (a *testApp) hold(t *testing.T) (release func()) {
 // createLink creates a link. Visitors follow the one with the hash known.
 func (a *testApp) createLink(t *testing.T, hash string) {
 	t.Helper()
-	links, err := sqlite.Open(t.Context(), a.cfg.dir().Links())
+	links, err := linksqlite.Open(t.Context(), a.cfg.dir().Links())
 	testkit.Must(t, err)
 	defer testkit.Close(t, links)
 	owner, err := links.AccountByEmail(t.Context(), a.cfg.FirstAccount.Email)
@@ -109,9 +110,9 @@ func (a *testApp) status(t *testing.T) int {
 // counted returns the number of counted clicks.
 func (a *testApp) counted(t *testing.T) int64 {
 	t.Helper()
-	size, err := sqlite.SizeOf(t.Context(), a.cfg.dir().Links(), a.cfg.dir().Clicks())
+	clicks, err := sqlite.CountOf(t.Context(), a.cfg.dir().Clicks())
 	testkit.Must(t, err)
-	return size.Clicks
+	return clicks
 }
 
 // awaitCounted waits until all clicks are counted.

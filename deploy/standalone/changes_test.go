@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"linkstream/api/invalidation"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )

@@ -11,6 +11,7 @@ import (
 	"linkstream/api/apiservice"
 	"linkstream/api/shorten"
 	"linkstream/schema"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
 )
 
@@ -21,9 +22,9 @@ func runCommand(
 	if err := cfg.target().Check(); err != nil {
 		return err
 	}
-	openLinks, openClicks := sqlite.Open, sqlite.OpenClickStore
+	openLinks, openClicks := linksqlite.Open, sqlite.OpenClickStore
 	if admin.OnlyReads(options, command) {
-		openLinks, openClicks = sqlite.OpenCurrent, sqlite.OpenCurrentClickStore
+		openLinks, openClicks = linksqlite.OpenCurrent, sqlite.OpenCurrentClickStore
 	}
 	links, err := openLinks(ctx, cfg.dir().Links())
 	if err != nil {

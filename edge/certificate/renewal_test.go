@@ -18,7 +18,7 @@ import (
 
 	"linkstream/edge/certificate"
 	"linkstream/schema"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 

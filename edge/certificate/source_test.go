@@ -17,8 +17,8 @@ import (
 
 	"linkstream/edge/certificate"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -29,7 +29,7 @@ func openSource(t *testing.T, change ...func(*certificate.Config)) (*certificate
 }
 
 func openSourceOn(
-	t *testing.T, store *sqlite.Store, change ...func(*certificate.Config),
+	t *testing.T, store *linkstore.Store, change ...func(*certificate.Config),
 ) (*certificate.Source, *metrics.Set) {
 	t.Helper()
 	set, log := metrics.NewSet(), slog.New(slog.DiscardHandler)

@@ -12,14 +12,14 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"linkstream/edge/certificate"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
 var secret = strings.Repeat("s", 32)
 
-func openStorage(t *testing.T, store *sqlite.Store, secret string) (certmagic.Storage, *testkit.Buffer) {
+func openStorage(t *testing.T, store *linkstore.Store, secret string) (certmagic.Storage, *testkit.Buffer) {
 	t.Helper()
 	log := new(testkit.Buffer)
 	storage, err := certificate.NewStorage(store, secret, log.Logger())

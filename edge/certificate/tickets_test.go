@@ -12,7 +12,8 @@ import (
 
 	"linkstream/edge/certificate"
 	"linkstream/schema"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -164,12 +165,12 @@ var errAway = errors.New("the store is away")
 func TestTicketsWithoutStore(t *testing.T) {
 	t.Parallel()
 	away := true
-	f := newFleet(t, storetest.FaultyDatabase{Database: sqlitetest.New(t), Fault: func(context.Context, string) error {
+	f := newFleet(t, storetest.Faulty(sqlitetest.New(t), func(context.Context, string) error {
 		if away {
 			return errAway
 		}
 		return nil
-	}})
+	}))
 	a, v := f.edge(t, secret), f.visitor(0)
 	if err := a.Update(t.Context(), began); !errors.Is(err, errAway) {
 		t.Errorf("the error is %v", err)
@@ -203,7 +204,7 @@ func TestTicketsWithoutStore(t *testing.T) {
 
 func TestTicketsComplainOnce(t *testing.T) {
 	// The store is always away. It has no descriptors, so that time can pass at once.
-	f := newFleet(t, storetest.FaultyDatabase{Fault: func(context.Context, string) error { return errAway }})
+	f := newFleet(t, storetest.Faulty(linkstore.New(nil), func(context.Context, string) error { return errAway }))
 	synctest.Test(t, func(t *testing.T) {
 		a := f.edge(t, secret)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -21,7 +21,8 @@ import (
 	"linkstream/edge/spool"
 	"linkstream/schema"
 	"linkstream/schema/filelock"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
@@ -80,7 +81,7 @@ func (e edge) restart(t *testing.T) *edge {
 
 // links is a link store whose look-ups call a hook first.
 type links struct {
-	storetest.FaultyDatabase
+	*linkstore.Store
 	hook     atomic.Pointer[func() error]
 	overflow atomic.Bool // the outbox has too many changes
 	away     atomic.Bool // the outbox cannot be read
@@ -97,13 +98,12 @@ func openLinks(t *testing.T) *links {
 		AccountID: account.ID, Hash: "abc", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
 	testkit.Must(t, db.CreateLink(t.Context(), &link))
 	l := new(links)
-	l.Database = db
-	l.Fault = storetest.FaultOf(func(context.Context) error {
+	l.Store = storetest.Faulty(db, storetest.FaultOf(func(context.Context) error {
 		if hook := l.hook.Load(); hook != nil {
 			return (*hook)()
 		}
 		return nil
-	}, "LinksByHash", "Destinations")
+	}, "LinksByHash", "Destinations"))
 	return l
 }
 
@@ -114,7 +114,7 @@ func (l *links) PendingChanges(ctx context.Context, after int64) (schema.Pending
 	if l.away.Load() {
 		return schema.Pending{}, errAway
 	}
-	pending, err := l.FaultyDatabase.PendingChanges(ctx, after)
+	pending, err := l.Store.PendingChanges(ctx, after)
 	if l.overflow.Load() {
 		pending.Changes, pending.Missed = nil, true
 	}
@@ -230,7 +230,7 @@ func TestReady(t *testing.T) {
 	t.Run("not while the link store fails", func(t *testing.T) {
 		e := start(t, nil)
 		e.links.before(func() error { return errors.New("connection refused") })
-		if err := e.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "link store: connection refused") {
+		if err := e.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "link store: read 1 links: connection refused") {
 			t.Errorf("error %v", err)
 		}
 	})

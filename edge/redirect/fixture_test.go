@@ -25,7 +25,8 @@ import (
 	"linkstream/edge/visitorhash"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
@@ -203,15 +204,15 @@ func (e *edge) clicks(t testing.TB) []schema.Click {
 
 // faultyStore is a link store whose look-ups fail on command.
 type faultyStore struct {
-	storetest.FaultyDatabase
+	*linkstore.Store
 	fault atomic.Pointer[func() error]
 }
 
 func newFaultyStore(t testing.TB) *faultyStore {
 	s := new(faultyStore)
-	s.Database = sqlitetest.New(t)
-	s.Fault = storetest.FaultOf(func(context.Context) error { return s.begin() }, "Destinations", "LinksByHash",
-		"VerifiedDomain", "AppLinks")
+	begin := func(context.Context) error { return s.begin() }
+	s.Store = storetest.Faulty(sqlitetest.New(t), storetest.FaultOf(begin, "Destinations", "LinksByHash",
+		"VerifiedDomain", "AppLinks", "TakeLease"))
 	return s
 }
 
@@ -228,14 +229,6 @@ func (s *faultyStore) begin() error {
 		return (*fault)()
 	}
 	return nil
-}
-
-func (s *faultyStore) TakeLease(ctx context.Context, holder schema.Incarnation,
-	lease schema.LimitLease) (schema.LimitLease, error) {
-	if err := s.begin(); err != nil {
-		return lease, err
-	}
-	return s.FaultyDatabase.TakeLease(ctx, holder, lease)
 }
 
 // request returns a request as fasthttp passes it to a handler. fields are names and values of header fields.

@@ -19,7 +19,8 @@ import (
 
 	"linkstream/edge/resolve"
 	"linkstream/schema"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -83,7 +84,7 @@ func (e *env) domain(t testing.TB, host string, verified bool) int64 {
 // setActive activates or deactivates a link without a Drop.
 func (e *env) setActive(t testing.TB, hash string, active bool) {
 	t.Helper()
-	storetest.SetActive(t, e.store.Database, 0, hash, active)
+	storetest.SetActive(t, e.store.plain, 0, hash, active)
 }
 
 // resolve returns the link's location at the time now, or "" and the error's code.
@@ -159,7 +160,8 @@ func heapBytes() (size int64) {
 
 // faultyStore is a link store that counts look-ups and fails on command.
 type faultyStore struct {
-	storetest.FaultyDatabase // its Database does not count
+	*linkstore.Store // with the faults of all look-ups but Destinations
+	plain            *linkstore.Store
 
 	fault    atomic.Pointer[func(context.Context) error]
 	answered atomic.Bool  // Destinations reads the store before the fault, not after it
@@ -171,8 +173,9 @@ type faultyStore struct {
 
 func newFaultyStore(t testing.TB) *faultyStore {
 	s := new(faultyStore)
-	s.Database = sqlitetest.New(t)
-	s.Fault = storetest.FaultOf(func(ctx context.Context) error { return s.begin(ctx) }, "LinksByHash", "VerifiedDomain")
+	begin := func(ctx context.Context) error { return s.begin(ctx) }
+	s.plain = sqlitetest.New(t)
+	s.Store = storetest.Faulty(s.plain, storetest.FaultOf(begin, "LinksByHash", "VerifiedDomain"))
 	return s
 }
 
@@ -205,7 +208,7 @@ func (s *faultyStore) begin(ctx context.Context, keys ...schema.LinkKey) error {
 func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
 	s.queries.Add(1)
 	if s.answered.Load() {
-		found, err := s.Database.Destinations(ctx, keys)
+		found, err := s.plain.Destinations(ctx, keys)
 		return found, errors.Join(err, s.begin(ctx, keys...))
 	}
 	err := s.begin(ctx, keys...)
@@ -216,7 +219,7 @@ func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) (
 	case err != nil:
 		return nil, err
 	case !s.endless.Load():
-		return s.Database.Destinations(ctx, keys)
+		return s.plain.Destinations(ctx, keys)
 	}
 	for i := range keys {
 		found[i] = schema.Destination{LinkID: 1, AccountID: 1, URL: endlessURL, Active: true}

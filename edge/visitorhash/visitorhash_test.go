@@ -11,7 +11,7 @@ import (
 
 	"linkstream/edge/visitorhash"
 	"linkstream/schema"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 

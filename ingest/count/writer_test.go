@@ -16,8 +16,10 @@ import (
 
 	"linkstream/ingest/count"
 	"linkstream/schema"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitefile"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -115,7 +117,7 @@ func TestWriterAfterFailures(t *testing.T) {
 	w := newWriter(store)
 	testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 1, 3)))
 	testkit.Must(t, w.Ready())
-	_, err := sqlite.Freeze(t.Context(), path, schema.MoveID{})
+	_, err := sqlitefile.Freeze(t.Context(), path, schema.MoveID{})
 	testkit.Must(t, err)
 	for range 2 {
 		if err := w.Produce(t.Context(), 0, batch(lane(1), 4, 6)); !errors.Is(err, schema.ErrMoved) ||
@@ -211,7 +213,7 @@ func TestDecodeRefusesWhatNoStoreHas(t *testing.T) {
 
 // failingQueue fails to queue clicks for webhooks as often as fail says.
 type failingQueue struct {
-	*sqlite.Store
+	*linkstore.Store
 	fail int
 }
 

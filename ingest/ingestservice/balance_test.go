@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"

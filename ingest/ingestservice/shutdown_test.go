@@ -11,7 +11,7 @@ import (
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema"
 	"linkstream/schema/service"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"

@@ -17,7 +17,7 @@ import (
 	"linkstream/ingest/worker"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"

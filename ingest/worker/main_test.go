@@ -21,7 +21,7 @@ import (
 	"linkstream/schema/enrich"
 	"linkstream/schema/enrich/enrichtest"
 	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )

@@ -14,18 +14,19 @@ const (
 	// deleteAttempts skips rows that another call is deleting, so that no call waits for another's clean-up.
 	deleteAttempts = `
 	DELETE FROM attempts WHERE ({row: begins_at key}) {among}
-		SELECT {row: begins_at key} FROM attempts WHERE begins_at < $1 ORDER BY begins_at LIMIT $2{for update skip locked}{end}`
+		SELECT {row: begins_at key} FROM attempts WHERE begins_at < $1 ORDER BY begins_at
+			LIMIT $2{for update skip locked}{end}`
 	countAttempt = `
 	INSERT INTO attempts AS a (begins_at, key, attempts) VALUES ($1, $2, $3)
 	ON CONFLICT (begins_at, key) DO UPDATE SET attempts = a.attempts + excluded.attempts
 	RETURNING attempts`
-	// attemptsDeleted is how many old rows a call deletes beyond the number that it may add: so their number falls, and other
-	// calls do not wait long.
+	// attemptsDeleted is how many old rows a call deletes beyond the number that it may add: so their number falls, and
+	// other calls do not wait long.
 	attemptsDeleted = 16
 )
 
-// CountAttempts implements schema.AttemptStore. It locks the rows that it counts in the order of windows and keys, so concurrent calls do
-// not deadlock.
+// CountAttempts implements schema.AttemptStore. It locks the rows that it counts in the order of windows and keys, so
+// concurrent calls do not deadlock.
 func (s *Store) CountAttempts(ctx context.Context, attempts []schema.Attempts) ([]int64, error) {
 	if len(attempts) == 0 {
 		return nil, nil

@@ -8,21 +8,23 @@ import (
 	"linkstream/schema"
 )
 
-// DB is an engine. Its methods may be called concurrently. All errors of a DB have the code that the contracts in package schema promise:
-// CodeConflict for a unique column that has the value already, CodeUnavailable if the engine does not answer, CodeInternal otherwise.
+// DB is an engine. Its methods may be called concurrently. All errors of a DB have the code that the contracts in
+// package schema promise: CodeConflict for a unique column that has the value already, CodeUnavailable if the engine
+// does not answer, CodeInternal otherwise.
 type DB interface {
-	// Conn executes each statement, or each batch, in a transaction of its own. Its Query only reads: a statement that changes rows and
-	// returns some goes into a Batch.
+	// Conn executes each statement, or each batch, in a transaction of its own. Its Query only reads: a statement that
+	// changes rows and returns some goes into a Batch.
 	Conn
-	// Update calls f with a transaction, and commits unless f returns an error. On SQLite it holds the only lock on writing from the
-	// beginning; on Postgres it is READ COMMITTED, so a statement sees what others committed before the statement began.
+	// Update calls f with a transaction, and commits unless f returns an error. On SQLite it holds the only lock on
+	// writing from the beginning; on Postgres it is READ COMMITTED, so a statement sees what others committed before the
+	// statement began.
 	Update(ctx context.Context, f func(Conn) error) error
 	// View calls f with a transaction that only reads. All its queries read one snapshot.
 	View(ctx context.Context, f func(Conn) error) error
-	// InsertLinks inserts links with different hashes, and sets their IDs and ordinals, which count on from the account's in the order of
-	// links. It inserts nothing and returns ErrNoOwner if an account or a domain does not exist, or CodeConflict if a hash is in use. on is
-	// the DB, or a transaction of it. It locks domains, then accounts, and then inserts in the order of domains and hashes, so that
-	// several processes do not deadlock.
+	// InsertLinks inserts links with different hashes, and sets their IDs and ordinals, which count on from the account's
+	// in the order of links. It inserts nothing and returns ErrNoOwner if an account or a domain does not exist, or
+	// CodeConflict if a hash is in use. on is the DB, or a transaction of it. It locks domains, then accounts, and then
+	// inserts in the order of domains and hashes, so that several processes do not deadlock.
 	InsertLinks(ctx context.Context, on Conn, links []*NewLink) error
 	// Readers returns how many queries can run at the same time.
 	Readers() int
@@ -34,14 +36,15 @@ type Conn interface {
 	Query(ctx context.Context, s Statement) (Rows, error)
 	// Exec returns how many rows the statement has changed.
 	Exec(ctx context.Context, s Statement) (changed int64, err error)
-	// Send executes the statements of a batch in order, in one round trip and one transaction, unless one of them fails. An error that a
-	// function of the batch returns is returned, but it undoes nothing outside of Update.
+	// Send executes the statements of a batch in order, in one round trip and one transaction, unless one of them fails.
+	// An error that a function of the batch returns is returned, but it undoes nothing outside of Update.
 	Send(ctx context.Context, b *Batch) error
 }
 
-// Statement is a text with its arguments. Placeholders are $1, $2, …; markers in braces stand for what engines spell differently, see the
-// package doc. An argument is nil, an int, int64, bool, string, []byte, time.Time (the zero time is NULL), time.Duration (for a CAST to
-// interval), []int64, []string (lists, for {in}), a pointer to one of these, or a driver.Valuer.
+// Statement is a text with its arguments. Placeholders are $1, $2, …; markers in braces stand for what engines spell
+// differently, see the package doc. An argument is nil, an int, int64, bool, string, []byte, time.Time (the zero time
+// is NULL), time.Duration (for a CAST to interval), []int64, []string (lists, for {in}), a pointer to one of these, or
+// a driver.Valuer.
 type Statement struct {
 	Text string
 	Args []any
@@ -49,7 +52,8 @@ type Statement struct {
 	Variable bool
 }
 
-// Rows are the rows that a query returns. Next returns false after the last row or an error, which Err returns. Close may be called twice.
+// Rows are the rows that a query returns. Next returns false after the last row or an error, which Err returns. Close
+// may be called twice.
 type Rows interface {
 	Next() bool
 	// Scan reads the current row. A *time.Time gets UTC, and the zero time for NULL.
@@ -68,7 +72,8 @@ type Part struct {
 	Changed func(changed int64) error // gets how many rows it has changed
 }
 
-// ErrDeadlock is in the chain of the error of a transaction that the engine has rolled back because others and it waited for each other.
+// ErrDeadlock is in the chain of the error of a transaction that the engine has rolled back because others and it
+// waited for each other.
 var ErrDeadlock = errors.New("deadlock")
 
 // errNoRow is the outcome of a statement that finds no row.

@@ -1,11 +1,11 @@
-// Package linkstore stores links, accounts and everything that belongs to them in an SQL database: each noun has its statements and its
-// scan once, in a file. Package schema has the contracts. The subpackages open databases: each has a driver (a DB), the engine's dialect
-// and its migrations. Only mains import them.
+// Package linkstore stores links, accounts and everything that belongs to them in an SQL database: each noun has its
+// statements and its scan once, in a file. Package schema has the contracts. The subpackages open databases: each has a
+// driver (a DB), the engine's dialect and its migrations. Only mains import them.
 //
 // # How a noun is written
 //
-// A file has, in this order: the statements as constants, with the columns of the noun in one constant; a function that returns the
-// fields into which these columns are scanned, in the same order; and the methods.
+// A file has, in this order: the statements as constants, with the columns of the noun in one constant; a function that
+// returns the fields into which these columns are scanned, in the same order; and the methods.
 //
 //	const (
 //		shareColumns   = `s.id, s.account_id, …`
@@ -24,34 +24,74 @@
 //	get, list, each     read the first row, or all rows, of a query
 //	exec, execOne       execute a statement that changes rows (execOne: CodeNotFound if it changes none)
 //	write               executes a statement that changes rows and returns one, with RETURNING
-//	Batch, DB.Send      several statements in one transaction and one round trip; none can use the result of another in Go
-//	DB.Update, DB.View  a transaction; each statement in it is a round trip on Postgres, so a batch or a condition in SQL is better
+//	Batch, DB.Send      several statements in one transaction and one round trip; none can use another's result in Go
+//	DB.Update, DB.View  a transaction; each of its statements is a round trip on Postgres, so a batch is better
 //
 // Errors have their codes when they come from the DB: schema.ErrorCode(err) tells CodeNotFound and CodeConflict.
 //
 // # One text for both engines
 //
-// Placeholders are $1 to $n. Arguments and fields are Go's own types: the drivers turn times into columns (the zero time is NULL, and
-// comes back from NULL), and lists into arrays or JSON. Both engines have CASE, coalesce, IS [NOT] DISTINCT FROM, ON CONFLICT, RETURNING
-// (of plain columns), UPDATE … FROM, octet_length and true and false, and take CAST($1 AS bigint), where Postgres cannot infer the type of
-// an argument; CAST($1 AS interval) makes a time.Duration something to add to a time. SQLite changes no rows within WITH, and needs
-// WHERE before ON CONFLICT in INSERT … SELECT. Where the engines differ, a text has a marker:
+// Placeholders are $1 to $n. Arguments and fields are Go's own types: the drivers turn times into columns (the zero
+// time is NULL, and comes back from NULL), and lists into arrays or JSON. Both engines have CASE, coalesce, IS [NOT]
+// DISTINCT FROM, ON CONFLICT, RETURNING (of plain columns), UPDATE … FROM, octet_length and true and false, and take
+// CAST($1 AS bigint), where Postgres cannot infer the type of an argument; CAST($1 AS interval) makes a time.Duration
+// something to add to a time. SQLite changes no rows within WITH, and needs WHERE before ON CONFLICT in INSERT …
+// SELECT. Where the engines differ, a text has a marker:
 //
 //	{now}                         the time
-//	{for update}                  locks rows until the end of the transaction; {for share}, {for key share}, {for update skip locked} too
+//	{for update}                  locks rows until the end of the transaction; {for share}, {for key share} and
+//	                              {for update skip locked}, too
 //	{lock accounts}               locks the table
-//	{try lock: $1}                takes a lock with a number, until the end of the transaction, and returns whether it was free
+//	{try lock: $1}                whether a lock with a number was free, which it takes until the end of the transaction
 //	id {in: $1}                   is in a list
 //	{keys: $1 $2}                 rows k (domain_id, hash, place) of two lists; place counts from 1
 //	{words: tags}                 rows word (value) of the words in a text that spaces separate
 //	({row: k1 k2}) {among} SELECT {row: k1 k2} … {end}
-//	                              is one of few rows, by an address of the row or by its primary key (of a table whose key is id, write
-//	                              id {among} SELECT id … {end})
+//	                              is one of few rows, by an address of the row or by its primary key (of a table
+//	                              whose key is id, write id {among} SELECT id … {end})
 //	tag{binary}                   a text that is compared and sorted by its bytes
 //	{folded: text} LIKE $1        with capital letters of ASCII made small; the pattern has none
 //	{find}(text, part) > 0        contains
 //	{greatest}(a, b), {least}(a, b)
 //
-// A new marker is a line in each dialect. Postgres locks rows, and SQLite has one writer: transactions lock in the order accounts, links,
-// webhooks, and within a table in the order of IDs.
+// A new marker is a line in each dialect. Postgres locks rows, and SQLite has one writer: transactions lock in the
+// order domains, accounts, links, webhooks, and within a table in the order of IDs. On Postgres the server's clock
+// counts, on SQLite the process's.
+//
+// # What each engine has for itself
+//
+// DB.InsertLinks, three statements: insertLinks of Postgres inserts all links of a batch in one round trip, from an
+// array per column, since other batches of the account wait for it; SQLite has no arrays, and repeats insertLink after
+// countLinks.
+//
+// {pending}, one query each: Postgres shows entries of the outbox in another order than it numbers them, so the
+// position is the oldest transaction that was under way, while on SQLite it is an ID.
+//
+// The commands that move a store from SQLite to Postgres (move.go) read and fill whole tables.
+//
+// # Links that are created together
+//
+// Calls of CreateLink that arrive together share a transaction (package groupcommit), also those of several accounts;
+// each is a batch of one link. CreateLinks creates up to 1000 links of one account. The account's row is locked until
+// the commit, which keeps ordinals dense and in the order of the call, so batches of an account take turns and the time
+// under the lock counts. The first attempt therefore finds the hashes in use without the lock and then locks domains
+// and account and inserts all links at once, in order of domain and hash, so that batches of several processes do not
+// deadlock. A batch that meets a hash taken since, makes deleted links anew or has an idempotency key takes several
+// statements under the lock.
+//
+// A new link costs what its indexes cost. On Postgres table links has three: by ID, by domain and hash, and by account
+// and ordinal. The second also finds a link by account and hash, because an account's links are on its domains or on
+// the default one. There is no foreign key to accounts: it would cost as much as an index, and the statements that
+// create links lock the account anyway.
+//
+// # Deleted links
+//
+// A deleted link keeps its row, which reserves the hash. Its ordinal is negative, so no list but the trash meets it.
+// Made anew, the link gets a new row. Table link_gaps has the number of deleted links per 1024 ordinals, by which
+// schema.PageRange finds a page of any list.
+//
+// # Calls with an idempotency key
+//
+// A call is recorded with its links in the same transaction: after kill -9 both are there or neither. Which calls are
+// under way in other processes is known by an advisory lock of Postgres that nobody waits for.
 package linkstore

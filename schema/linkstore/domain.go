@@ -11,8 +11,8 @@ const (
 	insertDomain = `
 	INSERT INTO domains (account_id, host, challenge, created_at, verified_at, check_at)
 	VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`
-	domainColumns = `id, account_id, host, challenge, created_at, verified_at, lost_at, check_at, failing_since, contested_by,
-		contested_at, root_url, not_found_url, expired_url, apple_links <> '' OR android_links <> ''`
+	domainColumns = `id, account_id, host, challenge, created_at, verified_at, lost_at, check_at, failing_since,
+		contested_by, contested_at, root_url, not_found_url, expired_url, apple_links <> '' OR android_links <> ''`
 	selectDomain     = `SELECT ` + domainColumns + ` FROM domains `
 	domainByID       = selectDomain + `WHERE id = $1`
 	domainsByHost    = selectDomain + `WHERE host = $1 ORDER BY id`
@@ -32,13 +32,14 @@ const (
 )
 
 func domainFields(d *schema.Domain) []any {
-	return []any{&d.ID, &d.AccountID, &d.Host, &d.Challenge, &d.CreatedAt, &d.VerifiedAt, &d.LostAt, &d.CheckAt, &d.FailingSince,
-		&d.ContestedBy, &d.ContestedAt, &d.RootURL, &d.NotFoundURL, &d.ExpiredURL, &d.HasAppLinks}
+	return []any{&d.ID, &d.AccountID, &d.Host, &d.Challenge, &d.CreatedAt, &d.VerifiedAt, &d.LostAt, &d.CheckAt,
+		&d.FailingSince, &d.ContestedBy, &d.ContestedAt, &d.RootURL, &d.NotFoundURL, &d.ExpiredURL, &d.HasAppLinks}
 }
 
 // CreateDomain implements schema.DomainStore.
 func (s *Store) CreateDomain(ctx context.Context, d *schema.Domain) error {
-	err := write(ctx, s.db, value(&d.ID), insertDomain, d.AccountID, d.Host, d.Challenge, d.CreatedAt, d.VerifiedAt, d.CheckAt)
+	err := write(ctx, s.db, value(&d.ID), insertDomain, d.AccountID, d.Host, d.Challenge, d.CreatedAt, d.VerifiedAt,
+		d.CheckAt)
 	return wrap(err, "create domain %q of account %d", d.Host, d.AccountID)
 }
 
@@ -83,8 +84,8 @@ func (s *Store) Domains(ctx context.Context, accountID int64) ([]schema.Domain, 
 	return domains, wrap(err, "read domains of account %d", accountID)
 }
 
-// DeleteDomain implements schema.DomainStore. Transactions that create links lock the domain's row until their commit: the
-// deletion waits for them, and the statement after it finds their links.
+// DeleteDomain implements schema.DomainStore. Transactions that create links lock the domain's row until their commit:
+// the deletion waits for them, and the statement after it finds their links.
 func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 	err := s.db.Update(ctx, func(tx Conn) error {
 		if err := execOne(ctx, tx, deleteDomain, domainID); err != nil {
@@ -103,7 +104,8 @@ func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 
 // SetSite implements schema.DomainStore.
 func (s *Store) SetSite(ctx context.Context, domainID int64, site schema.Site, links schema.AppLinks) error {
-	err := execOne(ctx, s.db, setSite, domainID, site.RootURL, site.NotFoundURL, site.ExpiredURL, links.Apple, links.Android)
+	err := execOne(ctx, s.db, setSite, domainID, site.RootURL, site.NotFoundURL, site.ExpiredURL, links.Apple,
+		links.Android)
 	return wrap(err, "set site of domain %d", domainID)
 }
 

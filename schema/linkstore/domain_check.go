@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// domainsToCheck skips domains that a concurrent call takes. It waits for no lock, such as those of links being created.
+	// domainsToCheck skips domains that a concurrent call takes. It waits for no lock, such as those of links being
+	// created.
 	domainsToCheck = `
 	UPDATE domains SET check_at = $2 WHERE id {among}
 		SELECT id FROM domains WHERE check_at <= $1 ORDER BY check_at LIMIT $3{for update skip locked}{end}
@@ -34,7 +35,9 @@ const (
 )
 
 // DomainsToCheck implements schema.DomainStore.
-func (s *Store) DomainsToCheck(ctx context.Context, now, again time.Time, limit int) (domains []schema.Domain, err error) {
+func (s *Store) DomainsToCheck(
+	ctx context.Context, now, again time.Time, limit int,
+) (domains []schema.Domain, err error) {
 	var b Batch
 	b.rows(func(rows Rows) (err error) {
 		domains, err = collect(rows, domainFields)

@@ -18,8 +18,8 @@ const (
 	DELETE FROM idempotency_keys WHERE ({row: account_id key}) {among}
 		SELECT {row: account_id key} FROM idempotency_keys
 		WHERE used_at <= $1 ORDER BY used_at LIMIT $2{for update skip locked}{end}`
-	// recordCall inserts nothing if the account's call that is $6 numbers older is still remembered. The lock on the account's
-	// row keeps numbers apart.
+	// recordCall inserts nothing if the account's call that is $6 numbers older is still remembered. The lock on the
+	// account's row keeps numbers apart.
 	recordCall = `
 	INSERT INTO idempotency_keys (account_id, key, number, request, answer, used_at)
 	SELECT $1, $2, next.number, $4, $5, $7
@@ -32,7 +32,9 @@ const (
 const callsForgotten = 16
 
 // RecordedCall implements schema.IdempotencyStore.
-func (s *Store) RecordedCall(ctx context.Context, call schema.IdempotentCall) (recorded schema.RecordedCall, err error) {
+func (s *Store) RecordedCall(
+	ctx context.Context, call schema.IdempotentCall,
+) (recorded schema.RecordedCall, err error) {
 	err = get(ctx, s.db, []any{bytes32{&recorded.Request}, &recorded.Answer}, recordedCall, call.AccountID, call.Key[:],
 		call.At.Add(-schema.IdempotencyTTL))
 	return recorded, wrap(err, "read recorded call of account %d", call.AccountID)
@@ -52,7 +54,8 @@ func lockCall(ctx context.Context, tx Conn, call *schema.IdempotentCall) error {
 	return err
 }
 
-// checkCall finds out whether the call has been recorded. It follows the lock on the account, with which calls are recorded.
+// checkCall finds out whether the call has been recorded. It follows the lock on the account, with which calls are
+// recorded.
 func checkCall(ctx context.Context, tx Conn, call *schema.IdempotentCall) error {
 	if call == nil {
 		return nil
@@ -75,7 +78,8 @@ func keepCall(ctx context.Context, tx Conn, call *schema.IdempotentCall, answer 
 	var b Batch
 	b.exec(forgetCall, call.AccountID, call.Key[:], since)
 	b.exec(forgetOldCalls, since, callsForgotten)
-	b.count(&recorded, recordCall, call.AccountID, call.Key[:], since, call.Request[:], answer, schema.MaxIdempotencyKeys, call.At)
+	b.count(&recorded, recordCall, call.AccountID, call.Key[:], since, call.Request[:], answer, schema.MaxIdempotencyKeys,
+		call.At)
 	err := tx.Send(ctx, &b)
 	if err == nil && recorded == 0 {
 		err = schema.ErrTooManyKeys

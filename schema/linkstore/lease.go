@@ -38,7 +38,8 @@ const (
 	ON CONFLICT (link_id, incarnation) DO UPDATE
 		SET granted = l.granted + excluded.granted, spent = l.spent + excluded.spent`
 	limitUse = `
-	SELECT link_id, CAST(sum(granted) AS bigint), CAST(sum(spent) AS bigint) FROM leases WHERE link_id {in: $1} GROUP BY link_id`
+	SELECT link_id, CAST(sum(granted) AS bigint), CAST(sum(spent) AS bigint) FROM leases
+		WHERE link_id {in: $1} GROUP BY link_id`
 )
 
 // endedHolders stands for all holders that have ended: its leases have what they spent.

@@ -8,7 +8,8 @@ import (
 
 const (
 	linkColumns = `l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
-		coalesce(l.updated_at, l.created_at), l.title, l.tags, l.expires_at, l.expired_url, l.forward_query, l.extension, ` + stopOfLink
+		coalesce(l.updated_at, l.created_at), l.title, l.tags, l.expires_at, l.expired_url, l.forward_query, l.extension,
+			` + stopOfLink
 	// stopOfLink is the schema.Stop of link l on domain d.
 	stopOfLink = `CASE WHEN l.ordinal < 0 THEN 'deleted' WHEN l.taken_down THEN 'taken_down'
 		WHEN (SELECT suspended FROM accounts WHERE id = l.account_id) THEN 'suspended'
@@ -16,13 +17,14 @@ const (
 	withDomain = ` LEFT JOIN domains d ON d.id = l.domain_id `
 	selectLink = `SELECT ` + linkColumns + ` FROM links l` + withDomain
 	// CROSS JOIN makes SQLite find the links by the keys.
-	byKeys       = ` FROM {keys: $1 $2} CROSS JOIN links l` + withDomain + `WHERE l.domain_id = k.domain_id AND l.hash = k.hash`
+	byKeys = ` FROM {keys: $1 $2} CROSS JOIN links l` + withDomain + `WHERE l.domain_id = k.domain_id
+		AND l.hash = k.hash`
 	linksByHash  = `SELECT ` + linkColumns + byKeys
 	destinations = `
 	SELECT k.place, l.id, l.account_id, l.url, l.active, l.expires_at, l.expired_url, l.forward_query, l.extension, ` +
 		stopOfLink + byKeys
-	// A page is a range of ordinals, which the index finds directly. One statement reads one snapshot. The page is right if
-	// the account has deleted no links; the second column says how many.
+	// A page is a range of ordinals, which the index finds directly. One statement reads one snapshot. The page is right
+	// if the account has deleted no links; the second column says how many.
 	linkPage = `
 	SELECT a.link_count, a.deleted_links, ` + pageColumns + `
 	FROM accounts a
@@ -32,8 +34,8 @@ const (
 	// An empty page is one row without a link, so every column has a value for that.
 	pageColumns = `coalesce(l.id, 0), coalesce(l.account_id, 0), coalesce(l.domain_id, 0), coalesce(d.host, ''),
 		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0), l.created_at,
-		coalesce(l.updated_at, l.created_at), coalesce(l.title, ''), coalesce(l.tags, ''), l.expires_at, coalesce(l.expired_url, ''),
-		coalesce(l.forward_query, false), coalesce(l.extension, ''), ` + stopOfLink
+		coalesce(l.updated_at, l.created_at), coalesce(l.title, ''), coalesce(l.tags, ''), l.expires_at,
+		coalesce(l.expired_url, ''), coalesce(l.forward_query, false), coalesce(l.extension, ''), ` + stopOfLink
 	// The links of linkPage if the account has deleted some: see schema.PageRange.
 	linkCounts = `SELECT link_count, deleted_links FROM accounts WHERE id = $1`
 	linkGaps   = `SELECT block, missing FROM link_gaps WHERE account_id = $1 ORDER BY block DESC`
@@ -51,8 +53,8 @@ const (
 
 // linkFields returns where linkColumns are scanned to.
 func linkFields(l *schema.Link) []any {
-	return []any{&l.ID, &l.AccountID, &l.DomainID, &l.Host, &l.Hash, &l.URL, &l.Active, &l.Ordinal, &l.CreatedAt, &l.UpdatedAt,
-		&l.Title, schema.TagsColumn{List: &l.Tags}, &l.ExpiresAt, &l.ExpiredURL, &l.ForwardQuery,
+	return []any{&l.ID, &l.AccountID, &l.DomainID, &l.Host, &l.Hash, &l.URL, &l.Active, &l.Ordinal, &l.CreatedAt,
+		&l.UpdatedAt, &l.Title, schema.TagsColumn{List: &l.Tags}, &l.ExpiresAt, &l.ExpiredURL, &l.ForwardQuery,
 		schema.ExtensionColumn{Of: &l.Extension}, &l.Stopped}
 }
 
@@ -80,8 +82,8 @@ func (s *Store) Destinations(ctx context.Context, keys []schema.LinkKey) ([]sche
 	if err == nil {
 		var place int64
 		var d schema.Destination
-		err = each(rows, []any{&place, &d.LinkID, &d.AccountID, &d.URL, &d.Active, &d.ExpiresAt, &d.ExpiredURL, &d.ForwardQuery,
-			schema.ExtensionColumn{Of: &d.Extension}, &d.Stopped}, func() error {
+		err = each(rows, []any{&place, &d.LinkID, &d.AccountID, &d.URL, &d.Active, &d.ExpiresAt, &d.ExpiredURL,
+			&d.ForwardQuery, schema.ExtensionColumn{Of: &d.Extension}, &d.Stopped}, func() error {
 			found[place-1] = d
 			return nil
 		})
@@ -124,7 +126,9 @@ func (s *Store) page(ctx context.Context, accountID, offset int64) (links []sche
 }
 
 // pageWithGaps is page for an account that has deleted links. Its statements read one snapshot.
-func (s *Store) pageWithGaps(ctx context.Context, accountID, offset int64) (links []schema.Link, total int64, err error) {
+func (s *Store) pageWithGaps(
+	ctx context.Context, accountID, offset int64,
+) (links []schema.Link, total int64, err error) {
 	err = s.db.View(ctx, func(tx Conn) error {
 		var last, deleted int64
 		if err := get(ctx, tx, []any{&last, &deleted}, linkCounts, accountID); err != nil {

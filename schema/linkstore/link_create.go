@@ -14,21 +14,24 @@ const (
 	// lockDomains and lockOwners lock what DB.InsertLinks locks, in the same order.
 	lockDomains = `SELECT id FROM domains WHERE id {in: $1} ORDER BY id{for key share}`
 	lockOwners  = `SELECT id FROM accounts WHERE id {in: $1} ORDER BY id{for update}`
-	// hashHolders finds the accounts that use the hashes: an account times -1 if the link is deleted, NULL if there is none. LIMIT makes
-	// Postgres use the index: for a join it would scan a small table, and the plan stays when the table has grown.
+	// hashHolders finds the accounts that use the hashes: an account times -1 if the link is deleted, NULL if there is
+	// none. LIMIT makes Postgres use the index: for a join it would scan a small table, and the plan stays when the table
+	// has grown.
 	hashHolders = `
 	SELECT k.place, (SELECT CASE WHEN ordinal < 0 THEN -account_id ELSE account_id END
 		FROM links WHERE domain_id = k.domain_id AND hash = k.hash LIMIT 1)
 	FROM {keys: $1 $2} ORDER BY k.place`
 	// clearDeleted removes the row of an account's deleted link, so that its hash can be used again.
-	clearDeleted = `DELETE FROM links WHERE domain_id = $1 AND hash = $2 AND account_id = $3 AND ordinal < 0 RETURNING taken_down`
+	clearDeleted = `DELETE FROM links WHERE domain_id = $1 AND hash = $2 AND account_id = $3 AND ordinal < 0
+		RETURNING taken_down`
 )
 
 // creationLimits bound the links that one transaction creates, for which others wait, and the calls that wait.
 var creationLimits = groupcommit.Limits{Batch: 256, Queue: 8192, Timeout: 10 * time.Second}
 
-// creationAttempts bounds the attempts to create a batch. Each but the last has failed because another process took one of the hashes, or
-// locked some of them in another order, within milliseconds, or the first one because it looks nothing up.
+// creationAttempts bounds the attempts to create a batch. Each but the last has failed because another process took one
+// of the hashes, or locked some of them in another order, within milliseconds, or the first one because it looks
+// nothing up.
 const creationAttempts = 8
 
 // ErrNoOwner is returned by DB.InsertLinks if an account or a domain of the links does not exist.
@@ -45,7 +48,8 @@ type NewLink struct {
 
 // CreateLink implements schema.LinkStore. Links that are created at the same time are inserted together.
 func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
-	batch, err := s.creations.Submit(ctx, &schema.LinkBatch{AccountID: link.AccountID, Links: []schema.Link{*link}, Unused: true})
+	batch, err := s.creations.Submit(ctx, &schema.LinkBatch{AccountID: link.AccountID, Links: []schema.Link{*link},
+		Unused: true})
 	if err == nil {
 		err = batch.Errs[0]
 	}
@@ -82,9 +86,9 @@ func (s *Store) CreateLinks(ctx context.Context, batch *schema.LinkBatch) error 
 
 // create creates the links of batches in one transaction. Only a single batch may have a Call.
 //
-// The lock on an account's row keeps its ordinals dense, and batches of an account wait for it. So the first attempt looks hashes that
-// clients have chosen up without the lock, and none that are most likely free, and then locks and inserts at once. The others look
-// everything up under the locks.
+// The lock on an account's row keeps its ordinals dense, and batches of an account wait for it. So the first attempt
+// looks hashes that clients have chosen up without the lock, and none that are most likely free, and then locks and
+// inserts at once. The others look everything up under the locks.
 func (s *Store) create(ctx context.Context, batches []*schema.LinkBatch) (err error) {
 	for attempt := range creationAttempts {
 		c := newCreation(batches)
@@ -186,8 +190,10 @@ func (c *creation) lock(ctx context.Context, tx Conn) error {
 		owners = append(owners, b.AccountID)
 	}
 	var b Batch
-	b.rows(func(rows Rows) (err error) { domains, err = collect(rows, value[int64]); return err }, lockDomains, distinct(wanted))
-	b.rows(func(rows Rows) (err error) { accounts, err = collect(rows, value[int64]); return err }, lockOwners, distinct(owners))
+	b.rows(func(rows Rows) (err error) { domains, err = collect(rows, value[int64]); return err }, lockDomains,
+		distinct(wanted))
+	b.rows(func(rows Rows) (err error) { accounts, err = collect(rows, value[int64]); return err }, lockOwners,
+		distinct(owners))
 	if err := tx.Send(ctx, &b); err != nil {
 		return err
 	}
@@ -274,7 +280,8 @@ func (c *creation) grant(some []int) {
 	}
 }
 
-// taken returns the places in some of the links at which the hash is in use. It removes the rows of links that their accounts have deleted.
+// taken returns the places in some of the links at which the hash is in use. It removes the rows of links that their
+// accounts have deleted.
 func (c *creation) taken(ctx context.Context, db Conn, some []int) (taken []int, err error) {
 	keys := make([]schema.LinkKey, len(some))
 	for n, i := range some {

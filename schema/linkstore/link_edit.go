@@ -39,8 +39,8 @@ const (
 	SELECT 1 FROM links WHERE account_id = $1 AND hash = $2 AND +ordinal > 0 AND remade
 		AND domain_id {among}` + domainsOfOwner + `{end} AND (CAST($3 AS bigint) IS NULL OR domain_id = $3) LIMIT 1`
 	purgeLinks = `
-	UPDATE links SET url = '', title = '', tags = '', active = false, expires_at = NULL, expired_url = '', forward_query = false,
-		extension = '', password_hash = ''
+	UPDATE links SET url = '', title = '', tags = '', active = false, expires_at = NULL, expired_url = '',
+		forward_query = false, extension = '', password_hash = ''
 	WHERE id {among}
 		SELECT id FROM links WHERE ordinal < 0 AND url <> '' AND updated_at <= $1 LIMIT $2{for update skip locked}{end}`
 	setTakenDown = `UPDATE links SET taken_down = $3 WHERE domain_id = $1 AND hash = $2`
@@ -66,8 +66,9 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 
 // updateArgs returns the arguments of updateLink.
 func updateArgs(link *schema.Link, edit schema.LinkEdit, at time.Time) []any {
-	return []any{link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active, edit.ExpiresAt != nil, edit.ExpiresAt,
-		edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.URL, link.Title, schema.TagsColumn{List: &link.Tags},
+	return []any{link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active, edit.ExpiresAt != nil,
+		edit.ExpiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.URL, link.Title,
+		schema.TagsColumn{List: &link.Tags},
 		link.ExpiredURL, link.ForwardQuery, link.ExpiresAt, edit.ExtensionText(), link.Extension.Text(), edit.PasswordHash}
 }
 
@@ -83,8 +84,8 @@ func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) 
 	return wrap(err, "delete link %d of account %d", link.ID, link.AccountID)
 }
 
-// deleteAll deletes links of an account that the transaction has locked, as statements that create links do, and returns the IDs of the
-// links that it has found.
+// deleteAll deletes links of an account that the transaction has locked, as statements that create links do, and
+// returns the IDs of the links that it has found.
 func deleteAll(ctx context.Context, tx Conn, accountID int64, ids []int64, at time.Time) (deleted []int64, err error) {
 	blocks := map[int64]int64{} // how many links are missing, by block
 	var id, ordinal int64
@@ -170,8 +171,8 @@ func changeAll(ctx context.Context, tx Conn, changes *schema.LinkChanges) (map[i
 	return outcomes, tx.Send(ctx, &b)
 }
 
-// RestoreLink implements schema.LinkStore. It locks the account before the link, and the domains, so that DeleteDomain waits until the link
-// is visible.
+// RestoreLink implements schema.LinkStore. It locks the account before the link, and the domains, so that DeleteDomain
+// waits until the link is visible.
 func (s *Store) RestoreLink(
 	ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time,
 ) (link schema.Link, err error) {

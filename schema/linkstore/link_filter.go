@@ -26,14 +26,16 @@ func (c *condition) add(term string, value any) {
 	c.terms = append(c.terms, fmt.Sprintf(term, c.arg(value)))
 }
 
-// newCondition returns the condition that an account's links l on domains d, after an ordinal, match filter. $1 is the account.
+// newCondition returns the condition that an account's links l on domains d, after an ordinal, match filter. $1 is the
+// account.
 func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 	c := &condition{}
 	c.add("l.account_id = %s", accountID)
 	if filter.DeletedAfter.IsZero() {
 		c.add("l.ordinal > CAST(%s AS bigint)", max(after, 0))
 	} else {
-		c.add("l.ordinal < 0 AND l.url <> '' AND l.updated_at > %s AND (l.domain_id = 0 OR d.id IS NOT NULL)", filter.DeletedAfter)
+		c.add("l.ordinal < 0 AND l.url <> '' AND l.updated_at > %s AND (l.domain_id = 0 OR d.id IS NOT NULL)",
+			filter.DeletedAfter)
 	}
 	for _, word := range filter.Words {
 		c.addWord(word)
@@ -118,8 +120,8 @@ func order(name string, filter schema.LinkFilter) string {
 	return " ORDER BY " + name + ".ordinal DESC"
 }
 
-// filteredPage returns the page of the account's links that match filter that follows offset links. One pass over the account's links
-// finds the page and the total.
+// filteredPage returns the page of the account's links that match filter that follows offset links. One pass over the
+// account's links finds the page and the total.
 func (s *Store) filteredPage(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, offset int64,
 ) (links []schema.Link, total int64, err error) {

@@ -33,8 +33,8 @@ func (s *Store) PendingChanges(ctx context.Context, after int64) (schema.Pending
 	return pending, wrap(err, "read pending changes")
 }
 
-// TakeChanges implements schema.Outbox. The transaction stays open while publish runs: if the process ends, the entries stay.
-// It looks for entries first, because SQLite has one lock for all changes.
+// TakeChanges implements schema.Outbox. The transaction stays open while publish runs: if the process ends, the entries
+// stay. It looks for entries first, because SQLite has one lock for all changes.
 func (s *Store) TakeChanges(ctx context.Context, publish func([]schema.Change) error) (taken bool, err error) {
 	if err := get(ctx, s.db, value(&taken), hasPending); err != nil || !taken {
 		return false, wrap(err, "look for changes")

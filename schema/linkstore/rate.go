@@ -7,7 +7,8 @@ import (
 	"linkstream/schema"
 )
 
-// countLease returns no row if the token has a later window, unless that is later than $3: the clock that named it was wrong.
+// countLease returns no row if the token has a later window, unless that is later than $3: the clock that named it was
+// wrong.
 const countLease = `
 	INSERT INTO rate_windows AS r (token_id, begins_at, leases) VALUES ($1, $2, 1)
 	ON CONFLICT (token_id) DO UPDATE SET

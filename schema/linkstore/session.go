@@ -10,8 +10,8 @@ import (
 
 const (
 	deleteExpired = `DELETE FROM sessions WHERE account_id = $1 AND expires_at <= $2`
-	// insertSession locks the account: either SetPassword waits and then ends the session, or this statement waits and then
-	// finds another password hash.
+	// insertSession locks the account: either SetPassword waits and then ends the session, or this statement waits and
+	// then finds another password hash.
 	insertSession = `
 	INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)
 	SELECT id, $2, $3, $4, $5, $6 FROM accounts WHERE id = $1 AND password_hash = $7{for share} RETURNING id`

@@ -10,11 +10,12 @@ import (
 
 const (
 	insertShare = `
-	INSERT INTO shares (account_id, digest, link_id, hash, domain_id, tag, expires_at, password_hash, hide_targets, created_at)
+	INSERT INTO shares (account_id, digest, link_id, hash, domain_id, tag, expires_at, password_hash, hide_targets,
+		created_at)
 	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 WHERE (SELECT count(*) FROM shares WHERE account_id = $1) < $11
 	RETURNING id`
-	shareColumns = `s.id, s.account_id, s.digest, s.link_id, s.hash, s.domain_id, s.tag, s.expires_at, s.password_hash, s.hide_targets,
-		s.created_at`
+	shareColumns = `s.id, s.account_id, s.digest, s.link_id, s.hash, s.domain_id, s.tag, s.expires_at, s.password_hash,
+		s.hide_targets, s.created_at`
 	sharesOfAccount = `SELECT ` + shareColumns + ` FROM shares s WHERE account_id = $1 ORDER BY id DESC`
 	shareOfAccount  = `SELECT ` + shareColumns + ` FROM shares s WHERE account_id = $1 AND id = $2`
 	shareByDigest   = `
@@ -27,8 +28,8 @@ const (
 )
 
 func shareFields(s *schema.Share) []any {
-	return []any{&s.ID, &s.AccountID, bytes32{&s.Digest}, &s.LinkID, &s.Hash, &s.DomainID, &s.Tag, &s.ExpiresAt, &s.PasswordHash,
-		&s.HideTargets, &s.CreatedAt}
+	return []any{&s.ID, &s.AccountID, bytes32{&s.Digest}, &s.LinkID, &s.Hash, &s.DomainID, &s.Tag, &s.ExpiresAt,
+		&s.PasswordHash, &s.HideTargets, &s.CreatedAt}
 }
 
 // CreateShare implements schema.ShareStore. It locks the account, so that concurrent calls see each other's shares.
@@ -37,8 +38,8 @@ func (s *Store) CreateShare(ctx context.Context, share *schema.Share) error {
 		if err := get(ctx, tx, value(new(int64)), lockAccount, share.AccountID); err != nil {
 			return err
 		}
-		err := write(ctx, tx, value(&share.ID), insertShare, share.AccountID, share.Digest[:], share.LinkID, share.Hash, share.DomainID,
-			share.Tag, share.ExpiresAt, share.PasswordHash, share.HideTargets, share.CreatedAt, schema.MaxShares)
+		err := write(ctx, tx, value(&share.ID), insertShare, share.AccountID, share.Digest[:], share.LinkID, share.Hash,
+			share.DomainID, share.Tag, share.ExpiresAt, share.PasswordHash, share.HideTargets, share.CreatedAt, schema.MaxShares)
 		if schema.ErrorCode(err) == schema.CodeNotFound {
 			err = schema.Errorf(schema.CodeConflict, "it has %d", schema.MaxShares)
 		}

@@ -17,7 +17,8 @@ const (
 	// Many links have the same tags, which are taken apart once. The condition is that of the index.
 	tagCounts = `
 	SELECT word.value, CAST(sum(n) AS bigint)
-	FROM (SELECT tags, count(*) AS n FROM links WHERE account_id = $1 AND tags <> '' AND ordinal > 0 GROUP BY tags) AS alike,
+	FROM (SELECT tags, count(*) AS n FROM links WHERE account_id = $1 AND tags <> ''
+		AND ordinal > 0 GROUP BY tags) AS alike,
 		{words: tags}
 	WHERE word.value{binary} > $2
 	GROUP BY word.value ORDER BY word.value{binary} LIMIT $3`
@@ -40,9 +41,11 @@ func (s *Store) TaggedLinks(ctx context.Context, accountID, ordinal int64, limit
 	return links, wrap(err, "read account %d's tagged links after %d", accountID, ordinal)
 }
 
-// RenameTag implements schema.LinkStore. It locks the account before its links, as statements that create links do: of two calls, the second
-// waits, and neither has a link that the other waits for.
-func (s *Store) RenameTag(ctx context.Context, accountID int64, from, to string, at time.Time) (links int64, err error) {
+// RenameTag implements schema.LinkStore. It locks the account before its links, as statements that create links do: of
+// two calls, the second waits, and neither has a link that the other waits for.
+func (s *Store) RenameTag(
+	ctx context.Context, accountID int64, from, to string, at time.Time,
+) (links int64, err error) {
 	var b Batch
 	b.rows(func(Rows) error { return nil }, lockAccount, accountID)
 	b.count(&links, renameTag, accountID, from, to, at)

@@ -27,7 +27,8 @@ const (
 )
 
 func tokenFields(t *schema.Token) []any {
-	return []any{&t.ID, &t.AccountID, &t.Name, &t.Prefix, bytes32{&t.Digest}, &t.CreatedAt, &t.UsedAt, &t.Scopes, &t.ExpiresAt}
+	return []any{&t.ID, &t.AccountID, &t.Name, &t.Prefix, bytes32{&t.Digest}, &t.CreatedAt, &t.UsedAt, &t.Scopes,
+		&t.ExpiresAt}
 }
 
 // CreateToken implements schema.TokenStore.
@@ -41,13 +42,15 @@ func (s *Store) CreateToken(ctx context.Context, token *schema.Token) error {
 }
 
 func createToken(ctx context.Context, c Conn, accountID int64, t *schema.Token) (id int64, err error) {
-	err = write(ctx, c, value(&id), insertToken, accountID, t.Name, t.Prefix, t.Digest[:], t.CreatedAt, t.UsedAt, t.RevokedAt,
-		t.Scopes, t.ExpiresAt)
+	err = write(ctx, c, value(&id), insertToken, accountID, t.Name, t.Prefix, t.Digest[:], t.CreatedAt, t.UsedAt,
+		t.RevokedAt, t.Scopes, t.ExpiresAt)
 	return id, err
 }
 
 // TokenByDigest implements schema.TokenStore.
-func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (token schema.Token, account schema.Account, err error) {
+func (s *Store) TokenByDigest(
+	ctx context.Context, digest [32]byte,
+) (token schema.Token, account schema.Account, err error) {
 	err = get(ctx, s.db, slices.Concat(tokenFields(&token), accountFields(&account)), tokenByDigest, digest[:])
 	return token, account, wrap(err, "read token")
 }
@@ -69,8 +72,8 @@ func (s *Store) Tokens(ctx context.Context, accountID int64) ([]schema.Token, er
 	return tokens, wrap(err, "read tokens of account %d", accountID)
 }
 
-// UseTokens implements schema.TokenStore. It locks tokens in the order of their IDs, so that calls with several tokens in common do not
-// deadlock.
+// UseTokens implements schema.TokenStore. It locks tokens in the order of their IDs, so that calls with several tokens
+// in common do not deadlock.
 func (s *Store) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error {
 	var b Batch
 	for _, id := range slices.Sorted(maps.Keys(usedAt)) {

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	webhookColumns = `id, account_id, url, events, domain_id, hash, tag, people_only, active, off_reason, secret, old_secret,
-		old_secret_until, created_at, updated_at, waiting, dropped, failing_since, next_at`
+	webhookColumns = `id, account_id, url, events, domain_id, hash, tag, people_only, active, off_reason, secret,
+		old_secret, old_secret_until, created_at, updated_at, waiting, dropped, failing_since, next_at`
 	insertWebhook = `
-	INSERT INTO webhooks (account_id, url, events, domain_id, hash, tag, people_only, active, secret, created_at, updated_at,
-		next_at, clicks_since)
+	INSERT INTO webhooks (account_id, url, events, domain_id, hash, tag, people_only, active, secret, created_at,
+		updated_at, next_at, clicks_since)
 	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, {now}, {now}
 	WHERE (SELECT count(*) FROM webhooks WHERE account_id = $1) < $11
 	RETURNING id`
@@ -70,16 +70,17 @@ const (
 )
 
 func webhookFields(h *schema.Webhook) []any {
-	return []any{&h.ID, &h.AccountID, &h.URL, schema.TagsColumn{List: &h.Events}, &h.DomainID, &h.Hash, &h.Tag, &h.PeopleOnly,
-		&h.Active, &h.OffReason, &h.Secret, &h.OldSecret, &h.OldSecretUntil, &h.CreatedAt, &h.UpdatedAt, &h.Waiting, &h.Dropped,
-		&h.FailingSince, &h.NextAt}
+	return []any{&h.ID, &h.AccountID, &h.URL, schema.TagsColumn{List: &h.Events}, &h.DomainID, &h.Hash, &h.Tag,
+		&h.PeopleOnly, &h.Active, &h.OffReason, &h.Secret, &h.OldSecret, &h.OldSecretUntil, &h.CreatedAt, &h.UpdatedAt,
+		&h.Waiting, &h.Dropped, &h.FailingSince, &h.NextAt}
 }
 
 func deliveryFields(d *schema.Delivery) []any {
 	return []any{&d.ID, &d.Message, &d.Event, &d.At, &d.Status, &d.Attempts, &d.Error}
 }
 
-// CreateWebhook implements schema.WebhookStore. It locks the account, so that concurrent calls see each other's webhooks.
+// CreateWebhook implements schema.WebhookStore. It locks the account, so that concurrent calls see each other's
+// webhooks.
 func (s *Store) CreateWebhook(ctx context.Context, h *schema.Webhook) error {
 	err := s.db.Update(ctx, func(tx Conn) error {
 		if err := get(ctx, tx, value(new(int64)), lockAccount, h.AccountID); err != nil {
@@ -110,8 +111,8 @@ func (s *Store) Webhook(ctx context.Context, accountID, id int64) (hook schema.W
 // UpdateWebhook implements schema.WebhookStore.
 func (s *Store) UpdateWebhook(ctx context.Context, h schema.Webhook) error {
 	err := s.db.Update(ctx, func(tx Conn) error {
-		err := execOne(ctx, tx, updateWebhook, h.AccountID, h.ID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID, h.Hash,
-			h.Tag, h.PeopleOnly, h.Active, h.UpdatedAt)
+		err := execOne(ctx, tx, updateWebhook, h.AccountID, h.ID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID,
+			h.Hash, h.Tag, h.PeopleOnly, h.Active, h.UpdatedAt)
 		if err == nil && !h.Active {
 			err = drop(ctx, tx, h.ID)
 		}
@@ -178,7 +179,8 @@ func (s *Store) ResendDelivery(ctx context.Context, webhookID int64, message str
 	return wrap(err, "resend delivery %q of webhook %d", message, webhookID)
 }
 
-// ClaimWebhooks implements schema.WebhookStore. It looks for webhooks first, because SQLite has one lock for all changes.
+// ClaimWebhooks implements schema.WebhookStore. It looks for webhooks first, because SQLite has one lock for all
+// changes.
 func (s *Store) ClaimWebhooks(
 	ctx context.Context, holder string, lease time.Duration, limit int,
 ) (hooks []schema.Webhook, err error) {
@@ -210,7 +212,8 @@ func (s *Store) WaitingDeliveries(ctx context.Context, webhookID int64, limit in
 	return all, wrap(err, "read waiting deliveries of webhook %d", webhookID)
 }
 
-// waiting returns deliveries up to the first row of clicks that are not in a delivery yet. open reports whether there is one.
+// waiting returns deliveries up to the first row of clicks that are not in a delivery yet. open reports whether there
+// is one.
 func waiting(ctx context.Context, c Conn, webhookID int64, limit int) (all []schema.Delivery, open bool, err error) {
 	rows, err := c.Query(ctx, statement(waitingDeliveries, []any{webhookID, limit}))
 	if err != nil {

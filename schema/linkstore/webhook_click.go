@@ -113,8 +113,7 @@ func (s *Store) QueueClicks(ctx context.Context, batch *schema.ClickBatch) error
 func moveToEnd(ctx context.Context, tx Conn, batch *schema.ClickBatch) error {
 	last := batch.Last()
 	moved, err := exec(ctx, tx, moveQueued, batch.Partition, batch.Base, batch.BaseEpoch, batch.Epoch, batch.Next,
-		last.Offset,
-		last.Lane.Incarnation[:], int64(last.Lane.Number), int64(last.Seq))
+		last.Offset, last.Lane.Incarnation[:], int64(last.Lane.Number), int64(last.Seq))
 	if err == nil && moved == 0 {
 		err = schema.Errorf(schema.CodeConflict, "the partition is not at offset %d of epoch %d", batch.Base, batch.BaseEpoch)
 	}

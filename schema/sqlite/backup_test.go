@@ -13,13 +13,25 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/linkstore"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlitefile"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
+// openLinks is openClicks for links.
+func openLinks(t testing.TB, path string) *linkstore.Store {
+	t.Helper()
+	links, err := sqlitetest.Open(t.Context(), path)
+	testkit.Must(t, err)
+	t.Cleanup(func() { links.Close() })
+	return links
+}
+
 // account creates an account whose email has a number.
-func account(ctx context.Context, links *sqlite.Store, number int) error {
+func account(ctx context.Context, links *linkstore.Store, number int) error {
 	return links.CreateAccount(ctx, &schema.Account{Email: fmt.Sprintf("%d@example.com", number), PasswordHash: "x", CreatedAt: time.Now()})
 }
 
@@ -52,7 +64,7 @@ func TestCopy(t *testing.T) {
 			to := filepath.Join(dir, fmt.Sprintf("copy %d.db", i))
 			testkit.Must(t, sqlitefile.Copy(t.Context(), from, to))
 			var accounts, highest int
-			row := openRaw(t, to).QueryRow(`SELECT count(*), max(cast(replace(email, '@example.com', '') AS INTEGER)) FROM accounts`)
+			row := sqlitetest.Raw(t, to).QueryRow(`SELECT count(*), max(cast(replace(email, '@example.com', '') AS INTEGER)) FROM accounts`)
 			testkit.Must(t, row.Scan(&accounts, &highest))
 			if highest < last || accounts != highest+1 {
 				t.Errorf("the copy has %d accounts up to number %d; number %d was committed before", accounts, highest, last)
@@ -73,24 +85,24 @@ func TestCopy(t *testing.T) {
 		to := filepath.Join(dir, "copy.db")
 		testkit.Must(t, sqlitefile.Copy(t.Context(), filepath.Join(dir, "killed-links.db"), to))
 		var accounts int
-		testkit.Must(t, openRaw(t, to).QueryRow(`SELECT count(*) FROM accounts`).Scan(&accounts))
+		testkit.Must(t, sqlitetest.Raw(t, to).QueryRow(`SELECT count(*) FROM accounts`).Scan(&accounts))
 		testkit.Equal(t, "accounts", accounts, 1)
 	})
 	t.Run("has the schema of its source, whichever that is", func(t *testing.T) {
 		dir := t.TempDir()
 		from, to := filepath.Join(dir, "links.db"), filepath.Join(dir, "copy.db")
 		older := fstest.MapFS{"00001_first.sql": {Data: []byte("CREATE TABLE first (x INTEGER);")}}
-		testkit.Must(t, sqlite.ApplyMigrations(t.Context(), from, older))
-		before := catalogue(t, from)
+		testkit.Must(t, sqlitetest.MigrateTo(t.Context(), from, older, 1))
+		before := sqlitetest.Catalogue(t, from)
 		testkit.Must(t, sqlitefile.Copy(t.Context(), from, to))
-		testkit.Equal(t, "schema", catalogue(t, from), before)
-		testkit.Equal(t, "schema of the copy", catalogue(t, to), before)
+		testkit.Equal(t, "schema", sqlitetest.Catalogue(t, from), before)
+		testkit.Equal(t, "schema of the copy", sqlitetest.Catalogue(t, to), before)
 	})
 	t.Run("does not give the id of a deleted row again", func(t *testing.T) {
 		dir := t.TempDir()
 		from, to := filepath.Join(dir, "links.db"), filepath.Join(dir, "copy.db")
 		testkit.Must(t, account(t.Context(), openLinks(t, from), 1))
-		_, err := openRaw(t, from).Exec(`DELETE FROM accounts`)
+		_, err := sqlitetest.Raw(t, from).Exec(`DELETE FROM accounts`)
 		testkit.Must(t, err)
 		testkit.Must(t, sqlitefile.Copy(t.Context(), from, to))
 		later := schema.Account{Email: "later@example.com", CreatedAt: time.Now()}
@@ -129,22 +141,26 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-func TestSizeOf(t *testing.T) {
+func TestSizes(t *testing.T) {
 	dir := t.TempDir()
 	linksPath, clicksPath := filepath.Join(dir, "links.db"), filepath.Join(dir, "clicks.db")
 	openLinks(t, linksPath)
 	openClicks(t, clicksPath)
-	for _, want := range []sqlite.Size{{}, {Links: 2, Clicks: 30}} {
-		size, err := sqlite.SizeOf(t.Context(), linksPath, clicksPath)
+	check := func(links, clicks int64) {
+		got, err := linksqlite.CountLinks(t.Context(), linksPath)
 		testkit.Must(t, err)
-		testkit.Equal(t, "size", size, want)
-		_, err = openRaw(t, linksPath).Exec(`INSERT INTO accounts (id, email, password_hash, suspended, link_count, created_at) VALUES (1, 'a', '', 0, 2, 0);
-			INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
-			VALUES (1, 0, 'a', '', 1, 1, 0), (1, 0, 'b', '', 1, 2, 0), (1, 0, 'deleted', '', 0, -3, 0) ON CONFLICT DO NOTHING`)
-		if want.Links == 0 {
-			testkit.Must(t, err)
-		}
-		_, err = openRaw(t, clicksPath).Exec(`INSERT OR REPLACE INTO settled_totals VALUES (1, 10), (2, 20)`)
+		testkit.Equal(t, "links", got, links)
+		got, err = sqlite.CountOf(t.Context(), clicksPath)
 		testkit.Must(t, err)
+		testkit.Equal(t, "clicks", got, clicks)
 	}
+	check(0, 0)
+	_, err := sqlitetest.Raw(t, linksPath).Exec(`
+		INSERT INTO accounts (id, email, password_hash, suspended, link_count, created_at) VALUES (1, 'a', '', 0, 2, 0);
+		INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+		VALUES (1, 0, 'a', '', 1, 1, 0), (1, 0, 'b', '', 1, 2, 0), (1, 0, 'deleted', '', 0, -3, 0)`)
+	testkit.Must(t, err)
+	_, err = sqlitetest.Raw(t, clicksPath).Exec(`INSERT INTO settled_totals VALUES (1, 10), (2, 20)`)
+	testkit.Must(t, err)
+	check(2, 30)
 }

@@ -8,7 +8,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -71,7 +71,7 @@ func TestRowsOfADayAreBounded(t *testing.T) {
 	}
 	insert(0)
 	testkit.Close(t, store)
-	raw := openRaw(t, path)
+	raw := sqlitetest.Raw(t, path)
 	const copyTo = `INSERT INTO %[1]s (link_id, quarter, account_id, client, referrer, route, campaign, total)
 		WITH RECURSIVE q (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM q WHERE n < ?2)
 		SELECT link_id, quarter + n, account_id, client, referrer, route, campaign, total FROM recent CROSS JOIN q WHERE quarter = ?3`

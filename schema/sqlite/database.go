@@ -19,9 +19,9 @@ type database struct {
 	prepared    sync.Map // *sql.Stmt of read by text, see statement
 }
 
-// openDatabase opens a file of links or clicks.
-func openDatabase(ctx context.Context, open sqlitefile.Opener, path, of string) (*database, error) {
-	file, err := open(ctx, path, migrations(of))
+// openDatabase opens a file of clicks.
+func openDatabase(ctx context.Context, open sqlitefile.Opener, path string) (*database, error) {
+	file, err := open(ctx, path, migrations())
 	if err != nil {
 		return nil, err
 	}
@@ -33,11 +33,11 @@ func (db *database) close() error { return db.file.Close() }
 //go:embed migrations
 var migrationFiles embed.FS
 
-// migrations returns the files of all migrations of "links" or "clicks".
-func migrations(of string) fs.FS {
-	files, err := fs.Sub(migrationFiles, "migrations/"+of)
+// migrations returns the files of all migrations.
+func migrations() fs.FS {
+	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
-		panic(err) // of is a constant
+		panic(err) // the name is a constant
 	}
 	return files
 }

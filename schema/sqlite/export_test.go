@@ -1,50 +1,11 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
-	"io/fs"
-	"testing/fstest"
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlitefile"
 )
-
-// MigrateLinksTo creates a file of links at a version of the schema. Version 0 creates no file.
-func MigrateLinksTo(ctx context.Context, path string, version int64) error {
-	return migrateTo(ctx, path, migrations("links"), version)
-}
-
-// MigrateClicksTo creates a file of clicks at a version of the schema. Version 0 creates no file.
-func MigrateClicksTo(ctx context.Context, path string, version int64) error {
-	return migrateTo(ctx, path, migrations("clicks"), version)
-}
-
-func migrateTo(ctx context.Context, path string, all fs.FS, version int64) error {
-	files := fstest.MapFS{}
-	entries, err := fs.ReadDir(all, ".")
-	if err != nil || version == 0 {
-		return err
-	}
-	for _, entry := range entries[:version] {
-		text, err := fs.ReadFile(all, entry.Name())
-		if err != nil {
-			return err
-		}
-		files[entry.Name()] = &fstest.MapFile{Data: text}
-	}
-	return ApplyMigrations(ctx, path, files)
-}
-
-// ApplyMigrations opens a file, which it creates if needed, and applies migrations that it lacks.
-func ApplyMigrations(ctx context.Context, path string, files fs.FS) error {
-	db, err := sqlitefile.Open(ctx, path, files)
-	if err != nil {
-		return err
-	}
-	return db.Close()
-}
 
 // Queries have their plans tested.
 var (

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitefile"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -33,15 +34,15 @@ func TestFreeze(t *testing.T) {
 		testkit.Must(t, open.CreateLink(t.Context(), &link))
 		session := schema.Session{AccountID: account.ID, Digest: [32]byte{2}, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(time.Hour)}
 		testkit.Must(t, open.CreateSession(t.Context(), &session, account.PasswordHash))
-		first, err := sqlite.Freeze(t.Context(), path, schema.MoveID{})
+		first, err := sqlitefile.Freeze(t.Context(), path, schema.MoveID{})
 		testkit.Must(t, err)
-		again, err := sqlite.Freeze(t.Context(), path, schema.MoveID{9})
+		again, err := sqlitefile.Freeze(t.Context(), path, schema.MoveID{9})
 		testkit.Must(t, err)
 		testkit.Equal(t, "the move", again, first)
 		if first == (schema.MoveID{}) {
 			t.Errorf("the move is %v", first)
 		}
-		for _, store := range []*sqlite.Store{open, openLinks(t, path)} {
+		for _, store := range []*linkstore.Store{open, openLinks(t, path)} {
 			wantMovedError(t, store.CreateAccount(t.Context(), &schema.Account{Email: "b@example.org", CreatedAt: now}))
 			other := link
 			other.Hash = "other"
@@ -68,7 +69,7 @@ func TestFreeze(t *testing.T) {
 		batch := &schema.ClickBatch{Next: 1, Offset: []int64{0}, Lane: make([]schema.Lane, 1), Seq: []uint64{1}, LinkID: []int64{1},
 			AccountID: []int64{1}, ClickedAt: []time.Time{time.Now().UTC()}, Device: []schema.Device{schema.Mobile},
 			Browser: []string{"Firefox"}}
-		_, err := sqlite.Freeze(t.Context(), path, schema.MoveID{})
+		_, err := sqlitefile.Freeze(t.Context(), path, schema.MoveID{})
 		testkit.Must(t, err)
 		wantMovedError(t, store.InsertClicks(t.Context(), storetest.NoNames(batch)))
 		at, err := store.Position(t.Context(), 0)
@@ -84,7 +85,7 @@ func TestFreeze(t *testing.T) {
 			} else {
 				openClicks(t, path)
 			}
-			_, err := sqlite.Freeze(t.Context(), path, schema.MoveID{})
+			_, err := sqlitefile.Freeze(t.Context(), path, schema.MoveID{})
 			testkit.Must(t, err)
 			db, err := sql.Open("sqlite", path)
 			testkit.Must(t, err)

@@ -1,4 +1,4 @@
-// Package sqlite stores links and accounts (Store) and counted clicks (ClickStore) in SQLite files.
+// Package sqlite stores counted clicks in SQLite files.
 //
 // Several processes may open one file. It is in WAL mode, so readers never wait, and every write is one immediate
 // transaction that waits for the write lock.
@@ -11,44 +11,9 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/linkstore"
-	driver "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/namebound"
 	"linkstream/schema/sqlitefile"
 )
-
-// Store is a schema.Database in a file. Its methods may be called concurrently.
-type Store struct {
-	*linkstore.Store // the nouns that it has
-	db               *database
-}
-
-var _ schema.Database = (*Store)(nil)
-
-// Open opens the file at path, which it creates if needed in an existing folder, and brings its schema up to date.
-func Open(ctx context.Context, path string) (*Store, error) {
-	return openStore(ctx, path, sqlitefile.Open)
-}
-
-// OpenCurrent opens the existing file at path without changing it, and refuses the schema of another release.
-func OpenCurrent(ctx context.Context, path string) (*Store, error) {
-	return openStore(ctx, path, sqlitefile.OpenCurrent)
-}
-
-func openStore(ctx context.Context, path string, open sqlitefile.Opener) (*Store, error) {
-	db, err := openDatabase(ctx, open, path, "links")
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{Store: linkstore.New(driver.NewDB(db.file)), db: db}
-	return s, nil
-}
-
-// Close closes the file. Later calls fail, and calls in progress may fail or succeed.
-func (s *Store) Close() error { return s.db.close() }
-
-// Readers implements schema.LinkStore.
-func (s *Store) Readers() int { return sqlitefile.Readers }
 
 // ClickStore is a schema.ClickStore and a schema.ReportStore in a file. Its methods may be called concurrently; batches
 // are inserted one after the other.
@@ -82,7 +47,7 @@ func OpenCurrentClickStore(ctx context.Context, path string) (*ClickStore, error
 }
 
 func openClickStore(ctx context.Context, path string, open sqlitefile.Opener) (*ClickStore, error) {
-	db, err := openDatabase(ctx, open, path, "clicks")
+	db, err := openDatabase(ctx, open, path)
 	if err != nil {
 		return nil, err
 	}

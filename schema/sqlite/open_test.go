@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"linkstream/schema"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -22,7 +24,7 @@ func TestOpen(t *testing.T) {
 	t.Run("accepts any file name", func(t *testing.T) {
 		for _, name := range []string{"links.db", "a b?c=d&e#f%41.db", "ссылки;'\".db"} {
 			path := filepath.Join(t.TempDir(), name)
-			links, err := sqlite.Open(t.Context(), path)
+			links, err := linksqlite.Open(t.Context(), path)
 			testkit.Must(t, err)
 			testkit.Must(t, links.Close())
 			_, err = os.Stat(path)
@@ -39,19 +41,19 @@ func TestOpen(t *testing.T) {
 	})
 	t.Run("names the file that cannot be opened", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "no", "such", "folder.db")
-		_, err := sqlite.Open(t.Context(), path)
+		_, err := linksqlite.Open(t.Context(), path)
 		testkit.WantError(t, err, schema.CodeInternal, path)
 	})
 	t.Run("rejects a file that is not a database", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		testkit.Must(t, os.WriteFile(path, []byte(strings.Repeat("not a database\n", 1000)), 0o600))
-		_, err := sqlite.Open(t.Context(), path)
+		_, err := linksqlite.Open(t.Context(), path)
 		testkit.WantError(t, err, schema.CodeInternal, "not a database")
 	})
 	t.Run("ends with its context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "links.db"))
+		_, err := linksqlite.Open(ctx, filepath.Join(t.TempDir(), "links.db"))
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got error %v", err)
 		}
@@ -62,7 +64,7 @@ func TestMigrate(t *testing.T) {
 	t.Run("rejects a file of a newer program", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		openClicks(t, path).Close()
-		raw := openRaw(t, path)
+		raw := sqlitetest.Raw(t, path)
 		_, err := raw.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`)
 		testkit.Must(t, err)
 		_, err = sqlite.OpenClickStore(t.Context(), path)
@@ -73,7 +75,7 @@ func TestMigrate(t *testing.T) {
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
-				links, err := sqlite.Open(t.Context(), path)
+				links, err := linksqlite.Open(t.Context(), path)
 				if err != nil {
 					t.Error(err)
 					return
@@ -83,7 +85,7 @@ func TestMigrate(t *testing.T) {
 		}
 		group.Wait()
 		var applied int
-		row := openRaw(t, path).QueryRow(`SELECT count(*) FROM goose_db_version WHERE version_id = 1`)
+		row := sqlitetest.Raw(t, path).QueryRow(`SELECT count(*) FROM goose_db_version WHERE version_id = 1`)
 		if err := row.Scan(&applied); err != nil || applied != 1 {
 			t.Fatalf("migration 1 was applied %d times, error %v", applied, err)
 		}
@@ -94,7 +96,7 @@ func TestContext(t *testing.T) {
 	t.Run("a write that waits for another process ends with its context", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		links := openLinks(t, path)
-		other, err := openRaw(t, path).Conn(t.Context())
+		other, err := sqlitetest.Raw(t, path).Conn(t.Context())
 		testkit.Must(t, err)
 		defer other.Close()
 		_, err = other.ExecContext(t.Context(), "BEGIN IMMEDIATE")
@@ -116,7 +118,7 @@ func TestContext(t *testing.T) {
 func wantTotal(t *testing.T, path string, want int64) {
 	t.Helper()
 	var facts, totals int64
-	err := openRaw(t, path).QueryRow(`WITH r(total) AS (SELECT coalesce(sum(total), 0) FROM recent)
+	err := sqlitetest.Raw(t, path).QueryRow(`WITH r(total) AS (SELECT coalesce(sum(total), 0) FROM recent)
 		SELECT (SELECT coalesce(sum(total), 0) FROM settled_facts) + total, (SELECT coalesce(sum(total), 0) FROM settled_totals) + total FROM r`).
 		Scan(&facts, &totals)
 	if err != nil || facts != want || totals != want {

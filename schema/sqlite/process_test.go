@@ -16,7 +16,9 @@ import (
 	"go.uber.org/goleak"
 
 	"linkstream/schema"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -44,7 +46,7 @@ const linksEach = 60
 
 // createLinks creates linksEach links of an account that all processes share, and prints their hashes.
 func createLinks(ctx context.Context, path, name string) error {
-	links, err := sqlite.Open(ctx, path)
+	links, err := linksqlite.Open(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -186,7 +188,7 @@ func wantLinks(t *testing.T, path string, hashes map[string]bool) {
 		t.Fatalf("got %d links, created %d, error %v", total, len(hashes), err)
 	}
 	var rows int64
-	row := openRaw(t, path).QueryRow(`SELECT count(*) FROM links WHERE ordinal <= ?`, total)
+	row := sqlitetest.Raw(t, path).QueryRow(`SELECT count(*) FROM links WHERE ordinal <= ?`, total)
 	if err := row.Scan(&rows); err != nil || rows != total {
 		t.Fatalf("%d rows for %d ordinals, error %v", rows, total, err)
 	}
@@ -196,7 +198,7 @@ func wantLinks(t *testing.T, path string, hashes map[string]bool) {
 func wantIntact(t *testing.T, path string) {
 	t.Helper()
 	var verdict string
-	if err := openRaw(t, path).QueryRow(`PRAGMA integrity_check`).Scan(&verdict); err != nil || verdict != "ok" {
+	if err := sqlitetest.Raw(t, path).QueryRow(`PRAGMA integrity_check`).Scan(&verdict); err != nil || verdict != "ok" {
 		t.Fatalf("integrity check: %q, error %v", verdict, err)
 	}
 	clicks := openClicks(t, path)

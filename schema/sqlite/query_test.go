@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -24,7 +25,7 @@ func TestQueryPlans(t *testing.T) {
 	for file, queries := range map[string]map[string]string{
 		"clicks.db": sqlite.ClickQueries,
 	} {
-		raw := openRaw(t, filepath.Join(dir, file))
+		raw := sqlitetest.Raw(t, filepath.Join(dir, file))
 		for name, query := range queries {
 			t.Run(name+" is found by a key", func(t *testing.T) {
 				plan := explain(t, raw, query)

@@ -8,6 +8,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -29,7 +30,7 @@ func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) 
 	counted, err := store.LinkStats(t.Context(), storetest.HotLink)
 	testkit.Must(t, err)
 	a.Stats = append(a.Stats, counted)
-	rows, err := openRaw(t, path).Query(`SELECT link_id FROM settled_facts WHERE account_id = ?1 UNION SELECT link_id FROM recent WHERE account_id = ?1 ORDER BY 1 LIMIT 20`, storetest.HotAccount)
+	rows, err := sqlitetest.Raw(t, path).Query(`SELECT link_id FROM settled_facts WHERE account_id = ?1 UNION SELECT link_id FROM recent WHERE account_id = ?1 ORDER BY 1 LIMIT 20`, storetest.HotAccount)
 	testkit.Must(t, err)
 	for rows.Next() {
 		var id int64
@@ -67,7 +68,7 @@ func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) 
 
 func recentRows(t *testing.T, path string) (rows int64) {
 	t.Helper()
-	testkit.Must(t, openRaw(t, path).QueryRow(`SELECT count(*) FROM recent`).Scan(&rows))
+	testkit.Must(t, sqlitetest.Raw(t, path).QueryRow(`SELECT count(*) FROM recent`).Scan(&rows))
 	return rows
 }
 
@@ -146,7 +147,7 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "clicks.db")
 	store, source, batch := openClicks(t, path), storetest.NewTraffic(), new(schema.ClickBatch)
-	_, err := openRaw(t, path).Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1019)
+	_, err := sqlitetest.Raw(t, path).Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1019)
 		INSERT INTO names (name) SELECT 'name ' || i FROM n`)
 	testkit.Must(t, err)
 	source.Fill(batch, 0, 100)

@@ -12,6 +12,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlitefile"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -47,7 +48,7 @@ func TestVisitorsAreBounded(t *testing.T) {
 		testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	}
 	var most int
-	testkit.Must(t, openRaw(t, path).QueryRow(`SELECT max(length(visitors)) / 20 FROM visitors`).Scan(&most))
+	testkit.Must(t, sqlitetest.Raw(t, path).QueryRow(`SELECT max(length(visitors)) / 20 FROM visitors`).Scan(&most))
 	if most > 1<<15 || most < 1<<13 {
 		t.Errorf("a link and day has %d visitors", most)
 	}
@@ -72,7 +73,7 @@ func TestVisitorsOfTheLog(t *testing.T) {
 	t.Parallel()
 	const links, times, batches, clicks, visitors = 300, 4, 12, 3000, 500
 	path := filepath.Join(t.TempDir(), "clicks.db")
-	raw, source, batch := openRaw(t, path), storetest.NewTraffic(), new(schema.ClickBatch)
+	raw, source, batch := sqlitetest.Raw(t, path), storetest.NewTraffic(), new(schema.ClickBatch)
 	seen := map[int64]map[uint64]bool{-storetest.HotAccount: {}}
 	for link := range int64(links) {
 		seen[link+1] = map[uint64]bool{}

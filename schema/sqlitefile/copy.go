@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// Copy writes a copy of the database in the file from, as it is at one moment, to the new file to. Processes may use the
-// database meanwhile; none of them waits. The schema stays as it is, so a program may copy what another release uses. The
-// caller syncs the copy. If Copy fails, it leaves no file.
+// Copy writes a copy of the database in the file from, as it is at one moment, to the new file to. Processes may use
+// the database meanwhile; none of them waits. The schema stays as it is, so a program may copy what another release
+// uses. The caller syncs the copy. If Copy fails, it leaves no file.
 func Copy(ctx context.Context, from, to string) error {
 	err := Existing(from, func(db *sql.DB) error {
 		// One statement reads one snapshot, and leaves out pages that are not used.

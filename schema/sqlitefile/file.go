@@ -42,8 +42,8 @@ func OpenCurrent(ctx context.Context, path string, migrations fs.FS) (*File, err
 	return open(path, func(f *File) error { return migration.Check(ctx, goose.DialectSQLite3, f.Read, migrations) })
 }
 
-// open opens or creates the file and calls check with it. Transactions of a process that was killed before it synced are visible to later
-// processes, which rely on them, so open syncs them first.
+// open opens or creates the file and calls check with it. Transactions of a process that was killed before it synced
+// are visible to later processes, which rely on them, so open syncs them first.
 func open(path string, check func(*File) error) (*File, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -71,7 +71,8 @@ func open(path string, check func(*File) error) (*File, error) {
 // Close closes the writer last: the last connection moves the write-ahead log into the file.
 func (f *File) Close() error { return errors.Join(f.Read.Close(), f.Write.Close()) }
 
-// syncLog syncs the write-ahead log of a file, if there is one. The file itself needs no sync: SQLite syncs it before it reuses the log.
+// syncLog syncs the write-ahead log of a file, if there is one. The file itself needs no sync: SQLite syncs it before
+// it reuses the log.
 func syncLog(path string) error {
 	for _, path := range []string{path + "-wal", filepath.Dir(path)} {
 		f, err := os.Open(path)

@@ -12,8 +12,8 @@ import (
 	"linkstream/schema/migration"
 )
 
-// migrate applies the migrations that the file does not have. A lock on another file keeps other processes from doing so
-// at the same time, and from switching a new file to WAL mode, for which SQLite does not wait.
+// migrate applies the migrations that the file does not have. A lock on another file keeps other processes from doing
+// so at the same time, and from switching a new file to WAL mode, for which SQLite does not wait.
 func (f *File) migrate(ctx context.Context, migrations fs.FS) (err error) {
 	lock, err := filelock.Acquire(ctx, f.Path+".lock")
 	if err != nil {

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"testing"
 
 	"linkstream/schema"
@@ -180,24 +179,4 @@ func endsOnce(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "spent", use[link].Spent, int64(8+5+5))
 	testkit.Must(t, store.EndLeases(t.Context(), leaseHolders[2], nil))
 	wantUse(t, store, link, 8+5+5, 8+5+5)
-}
-
-func (f FaultyDatabase) AddLeaseHolder(ctx context.Context, holder schema.Incarnation) error {
-	return do(ctx, f.Fault, "AddLeaseHolder", func() error { return f.Database.AddLeaseHolder(ctx, holder) })
-}
-
-func (f FaultyDatabase) TakeLease(ctx context.Context, holder schema.Incarnation, lease schema.LimitLease) (schema.LimitLease, error) {
-	return one(ctx, f.Fault, "TakeLease", func() (schema.LimitLease, error) { return f.Database.TakeLease(ctx, holder, lease) })
-}
-
-func (f FaultyDatabase) StateLeases(ctx context.Context, holder schema.Incarnation, leases []schema.LimitLease) error {
-	return do(ctx, f.Fault, "StateLeases", func() error { return f.Database.StateLeases(ctx, holder, leases) })
-}
-
-func (f FaultyDatabase) EndLeases(ctx context.Context, holder schema.Incarnation, spent map[int64]int64) error {
-	return do(ctx, f.Fault, "EndLeases", func() error { return f.Database.EndLeases(ctx, holder, spent) })
-}
-
-func (f FaultyDatabase) LimitUse(ctx context.Context, links []int64) (map[int64]schema.LimitUse, error) {
-	return one(ctx, f.Fault, "LimitUse", func() (map[int64]schema.LimitUse, error) { return f.Database.LimitUse(ctx, links) })
 }

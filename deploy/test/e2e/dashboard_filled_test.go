@@ -14,6 +14,8 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/schema"
+	"linkstream/schema/linkstore"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -107,7 +109,7 @@ func filledSystem(t *testing.T) *system {
 func fill(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	store, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
+	store, err := linksqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
 	testkit.Must(t, err)
 	counts, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 	testkit.Must(t, err)
@@ -152,7 +154,7 @@ func (f *filler) before(days, hours int) time.Time {
 }
 
 // account creates the account with tokens, sessions and domains.
-func (f *filler) account(store *sqlite.Store) {
+func (f *filler) account(store *linkstore.Store) {
 	ctx := f.t.Context()
 	f.owner = schema.Account{Email: filledEmail, PasswordHash: auth.HashPassword(filledPassword),
 		CreatedAt: f.before(filledDays, 3)}
@@ -193,7 +195,7 @@ type filledLink struct {
 	clicks float64
 }
 
-func (f *filler) links(store *sqlite.Store) (links []filledLink) {
+func (f *filler) links(store *linkstore.Store) (links []filledLink) {
 	for _, l := range filledLinks {
 		link := schema.Link{AccountID: f.owner.ID, Hash: l.alias, URL: l.url, Active: true, CreatedAt: f.before(l.age, 7),
 			Title: filledTitles[l.alias], Tags: filledTags[l.alias]}

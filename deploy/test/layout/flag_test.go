@@ -18,7 +18,7 @@ import (
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema/clickhouse"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"

@@ -21,7 +21,7 @@ const module = "linkstream"
 
 var (
 	services = []string{"edge", "api", "ingest"}
-	stores   = []string{"schema/linkstore", "schema/postgres", "schema/sqlite", "schema/clickhouse"}
+	stores   = []string{"schema/linkstore", "schema/sqlite", "schema/clickhouse"}
 	drivers  = "schema/linkstore"          // below it, packages are named after engines, as other stores are
 	top      = []string{"deploy", "bench"} // these may import services and stores
 )
@@ -36,8 +36,8 @@ const onlySchemaModules = "schema imports the standard library, protobuf and idn
 var schemaImports = map[string][]string{
 	"schema/linkstore":  {"schema/groupcommit", "schema/migration", "schema/span", "schema/sqlitefile"},
 	"schema/sqlitefile": {"schema/filelock", "schema/migration"},
-	"schema/postgres":   {"schema/linkstore", "schema/linkstore/postgres", "schema/migration", "schema/span"},
-	"schema/sqlite":     {"schema/linkstore", "schema/linkstore/sqlite", "schema/namebound", "schema/sqlitefile"},
+	"schema/sqlite":     {"schema/namebound", "schema/sqlitefile"},
+	"schema/sqlitetest": {"schema/linkstore", "schema/linkstore/sqlite", "schema/sqlite", "schema/sqlitefile"},
 	"schema/clickhouse": {"schema/migration", "schema/namebound", "schema/span"},
 	"schema/blocklist":  {"schema/filewatch"},
 	"schema/enrich":     {"schema/filewatch"},
@@ -45,22 +45,23 @@ var schemaImports = map[string][]string{
 	"schema/span":       {},
 	"schema/tracing":    {"schema/service", "schema/span"},
 	"schema/service":    {},
-	"schema/storetest":  {},
+	"schema/storetest":  {"schema/linkstore"},
 }
 
 // notLinked lists what a program must not link, whichever package imports it.
 var notLinked = map[string][]string{
 	"edge": {"linkstream/api", "linkstream/ingest", "linkstream/deploy", "linkstream/bench", "linkstream/schema/sqlite",
-		"linkstream/schema/clickhouse", "linkstream/schema/tracing", argon2, clickhouseDriver, sqliteDriver, testBroker, router, telemetry, testingPackage},
+		"linkstream/schema/linkstore/sqlite", "linkstream/schema/clickhouse", "linkstream/schema/tracing", argon2, clickhouseDriver, sqliteDriver, testBroker, router, telemetry, testingPackage},
 	"api": {"linkstream/edge", "linkstream/ingest/ingestservice", "linkstream/ingest/verify", "linkstream/deploy", "linkstream/bench", "linkstream/schema/sqlite",
-		sqliteDriver, testBroker, testingPackage},
+		"linkstream/schema/linkstore/sqlite", sqliteDriver, testBroker, testingPackage},
 	"ingest": {"linkstream/api", "linkstream/edge", "linkstream/deploy", "linkstream/bench", "linkstream/schema/sqlite",
-		"linkstream/schema/postgres", argon2, postgresDriver, sqliteDriver, testBroker, router, ristretto, testingPackage},
-	"deploy/standalone": {"linkstream/deploy/tools/engines/testengines", "linkstream/bench", "linkstream/schema/postgres",
+		"linkstream/schema/linkstore", argon2, postgresDriver, sqliteDriver, testBroker, router, ristretto, testingPackage},
+	"deploy/standalone": {"linkstream/deploy/tools/engines/testengines", "linkstream/bench", "linkstream/schema/linkstore/postgres",
 		"linkstream/schema/clickhouse", postgresDriver, clickhouseDriver, testBroker, testingPackage},
 	"deploy/migrate-to": {"linkstream/api", "linkstream/deploy/tools/engines/testengines", "linkstream/bench", argon2, router,
 		testBroker, testingPackage},
-	"deploy/tools/up": {"linkstream/bench", "linkstream/edge", "linkstream/ingest", "linkstream/schema/sqlite", sqliteDriver,
+	"deploy/tools/up": {"linkstream/bench", "linkstream/edge", "linkstream/ingest", "linkstream/schema/sqlite",
+		"linkstream/schema/linkstore/sqlite", sqliteDriver,
 		testingPackage},
 }
 
@@ -171,6 +172,8 @@ func brokenRule(from, to string, main bool) string {
 		return "only mains, deploy, bench and external tests import a store"
 	case from == "schema":
 		return onlySchemaModules
+	case from == drivers && within(to, drivers):
+		return "schema/linkstore imports no driver"
 	case within(from, "schema") && to != "schema":
 		own := path.Join("schema", strings.Split(from, "/")[1])
 		if !within(to, own) && to != testHelpers && !slices.Contains(schemaImports[own], to) {
@@ -250,9 +253,10 @@ var importCases = []struct {
 	{"schema/sqlite", "sqlite", "modernc.org/sqlite", true},
 	{"schema/linkstore", "linkstore", "linkstream/schema/groupcommit", true},
 	{"schema/linkstore/sqlite", "sqlite", "linkstream/schema/linkstore", true},
+	{"schema/linkstore", "linkstore", "linkstream/schema/linkstore/sqlite", false},
 	{"schema/sqlite", "sqlite", "linkstream/schema/sqlitefile", true},
 	{"schema/sqlite", "sqlite", "linkstream/schema/stream", false},
-	{"schema/sqlite", "sqlite", "linkstream/schema/postgres", false},
+	{"schema/sqlite", "sqlite", "linkstream/schema/linkstore", false},
 	{"schema/sqlite", "sqlite", "linkstream/api/rest", false},
 	{"schema/clickhouse", "clickhouse", "linkstream/schema/groupcommit", false},
 	{"schema/groupcommit", "groupcommit", "linkstream/schema", true},
@@ -264,9 +268,9 @@ var importCases = []struct {
 	{"schema/storetest", "storetest", "linkstream/schema/sqlite", false},
 	{"schema/stream/streamtest", "streamtest", "linkstream/schema/testkit", true},
 	{"schema/service", "service", "linkstream/edge/redirect", false},
-	{"schema/service", "service", "linkstream/schema/postgres", false},
+	{"schema/service", "service", "linkstream/schema/linkstore/postgres", false},
 	{"schema/service", "service", "linkstream/schema/tracing", false},
-	{"schema/postgres", "postgres", "linkstream/schema/tracing", false},
+	{"schema/linkstore/postgres", "postgres", "linkstream/schema/tracing", false},
 	{"schema/clickhouse", "clickhouse", "linkstream/schema/span", true},
 	{"schema/service", "service", "linkstream/deploy/tools/engines/testengines", false},
 	{"schema/filewatch", "filewatch", "linkstream/schema/stream", false},
@@ -281,7 +285,8 @@ var importCases = []struct {
 	{"ingest/worker", "worker", "linkstream/edge/spool", false},
 	{"ingest", "main", "linkstream/schema/clickhouse", true},
 	{"api/rest", "rest", "linkstream/deploy/tools/engines/testengines", false},
-	{"api", "main", "linkstream/schema/postgres", true},
+	{"api", "main", "linkstream/schema/linkstore/postgres", true},
+	{"api/auth", "auth", "linkstream/schema/linkstore", false},
 	{"api", "main", "linkstream/ingest/worker", true},
 	{"api", "main", "linkstream/ingest/ingestservice", false},
 	{"api/webhook", "webhook", "linkstream/ingest/worker", false},
@@ -323,7 +328,7 @@ func TestLinkRules(t *testing.T) {
 		allowed      bool
 	}{
 		{"edge", "linkstream/edge/spool", true},
-		{"edge", "linkstream/schema/postgres", true},
+		{"edge", "linkstream/schema/linkstore/postgres", true},
 		{"edge", "github.com/dgraph-io/ristretto/v2", true},
 		{"edge", "golang.org/x/crypto/argon2", false},
 		{"edge", "github.com/ClickHouse/clickhouse-go/v2/lib/column", false},

@@ -14,7 +14,7 @@ import (
 
 	"linkstream/deploy/test/launch"
 	"linkstream/schema"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
 )

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/testkit"
 )
 

@@ -24,6 +24,8 @@ import (
 	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema"
+	"linkstream/schema/linkstore"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
@@ -131,7 +133,7 @@ func judge(t *testing.T, modules string, chromium *testengines.Chromium, page st
 func startPages(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
+	links, err := linksqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
 	testkit.Must(t, err)
 	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 	testkit.Must(t, err)
@@ -153,7 +155,7 @@ func startPages(t *testing.T) string {
 	return "http://" + node.Addr()
 }
 
-func fillPages(t *testing.T, links *sqlite.Store, clicks *sqlite.ClickStore) {
+func fillPages(t *testing.T, links *linkstore.Store, clicks *sqlite.ClickStore) {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Second)
 	owner := schema.Account{Email: pagesEmail, PasswordHash: auth.HashPassword(pagesPassword), CreatedAt: now.AddDate(0, 0, -90)}

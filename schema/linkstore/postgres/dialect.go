@@ -13,7 +13,8 @@ import (
 	"linkstream/schema/linkstore"
 )
 
-// spellings are those of Postgres. The server's clock counts, and clock_timestamp goes on while a transaction waits for a lock.
+// spellings are those of Postgres. The server's clock counts, and clock_timestamp goes on while a transaction waits for
+// a lock.
 var spellings = linkstore.Dialect{
 	"now": "clock_timestamp()",
 
@@ -38,10 +39,12 @@ var spellings = linkstore.Dialect{
 	"pending": `
 	WITH oldest AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xact)
 	SELECT oldest.xact, coalesce(entry.changes, '') FROM oldest LEFT JOIN LATERAL (
-		SELECT changes FROM outbox WHERE outbox.xact >= CASE WHEN %1 <= oldest.xact THEN %1 ELSE 0 END LIMIT %2) AS entry ON true`,
+		SELECT changes FROM outbox WHERE outbox.xact >= CASE WHEN %1 <= oldest.xact THEN %1 ELSE 0 END
+			LIMIT %2) AS entry ON true`,
 	"oldest entries": "xact, id LIMIT 32", // an entry has the links that a statement has created, at most 1000
 
-	"binary": ` COLLATE "C"`, "folded": `lower(%1 COLLATE "C")`, "find": "strpos", "greatest": "greatest", "least": "least",
+	"binary": ` COLLATE "C"`, "folded": `lower(%1 COLLATE "C")`, "find": "strpos", "greatest": "greatest",
+	"least": "least",
 }
 
 // bind replaces zero times by NULL.
@@ -79,6 +82,14 @@ func coded(err error) error {
 		err = errors.Join(err, linkstore.ErrDeadlock)
 	}
 	return schema.Errorf(codeOf(err), "%w", err)
+}
+
+// wrap is coded, and adds the operation that failed.
+func wrap(err error, format string, args ...any) error {
+	if err = coded(err); err == nil {
+		return nil
+	}
+	return schema.Errorf(schema.ErrorCode(err), format+": %w", append(args, err)...)
 }
 
 // answerOf returns the server's error in err, or nil.

@@ -91,8 +91,8 @@ func (c conn) Exec(ctx context.Context, s linkstore.Statement) (int64, error) {
 	return tag.RowsAffected(), coded(err)
 }
 
-// Send implements linkstore.Conn. The server executes the statements outside of a transaction as one transaction, because one message
-// ends them.
+// Send implements linkstore.Conn. The server executes the statements outside of a transaction as one transaction,
+// because one message ends them.
 func (c conn) Send(ctx context.Context, b *linkstore.Batch) error {
 	if len(b.Parts) == 0 {
 		return nil

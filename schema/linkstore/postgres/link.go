@@ -10,27 +10,31 @@ import (
 	"linkstream/schema/linkstore"
 )
 
-// insertLinks is one statement, because other batches of the accounts wait until it is committed: it takes one round trip. A column is NULL
-// if all links have what the column has by default, or what the first link has: most batches are a list of URLs. The plan does not
-// depend on their number.
+// insertLinks is one statement, because other batches of the accounts wait until it is committed: it takes one round
+// trip. A column is NULL if all links have what the column has by default, or what the first link has: most batches are
+// a list of URLs. The plan does not depend on their number.
 const insertLinks = `
 	WITH domain AS MATERIALIZED (SELECT id FROM domains WHERE id = ANY ($3::bigint[]) ORDER BY id FOR KEY SHARE),
 		owner AS MATERIALIZED (SELECT id, link_count FROM accounts
-			WHERE id = ANY ($1::bigint[]) AND (SELECT count(*) FROM domain) = cardinality($3::bigint[]) ORDER BY id FOR NO KEY UPDATE),
+			WHERE id = ANY ($1::bigint[]) AND (SELECT count(*)
+				FROM domain) = cardinality($3::bigint[]) ORDER BY id FOR NO KEY UPDATE),
 		complete AS MATERIALIZED (SELECT WHERE (SELECT count(*) FROM owner) = cardinality($1::bigint[])),
 		counted AS (UPDATE accounts a SET link_count = owner.link_count + n.links
-			FROM complete, owner JOIN unnest($1::bigint[], $2::bigint[]) AS n (id, links) ON n.id = owner.id WHERE a.id = owner.id)
+			FROM complete, owner JOIN unnest($1::bigint[], $2::bigint[]) AS n (id, links) ON n.id = owner.id
+				WHERE a.id = owner.id)
 	INSERT INTO links (account_id, ordinal, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url,
 		forward_query, taken_down, remade, extension, password_hash)
 	SELECT owner.id, owner.link_count + w.place, w.hash, w.url, coalesce(w.domain_id, 0), coalesce(w.active, true),
 		coalesce(w.created_at, $4), coalesce(w.title, ''), coalesce(w.tags, ''), w.expires_at, coalesce(w.expired_url, ''),
 		coalesce(w.forward_query, false), coalesce(w.taken_down, false), coalesce(w.remade, false), coalesce(w.extension, ''),
 		coalesce(w.password_hash, '')
-	FROM complete, unnest($5::bigint[], $6::bigint[], $7::text[], $8::text[], $9::bigint[], $10::boolean[], $11::timestamptz[],
-		$12::text[], $13::text[], $14::timestamptz[], $15::text[], $16::boolean[], $17::boolean[], $18::boolean[], $19::text[],
+	FROM complete, unnest($5::bigint[], $6::bigint[], $7::text[], $8::text[], $9::bigint[], $10::boolean[],
+		$11::timestamptz[],
+		$12::text[], $13::text[], $14::timestamptz[], $15::text[], $16::boolean[], $17::boolean[], $18::boolean[],
+			$19::text[],
 		$20::text[]) WITH ORDINALITY
-		AS w (account_id, place, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url, forward_query,
-			taken_down, remade, extension, password_hash, row)
+		AS w (account_id, place, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url,
+			forward_query, taken_down, remade, extension, password_hash, row)
 		JOIN owner ON owner.id = coalesce(w.account_id, ($1::bigint[])[1])
 	ORDER BY w.row
 	RETURNING account_id, ordinal, id`
@@ -100,8 +104,8 @@ func insertArgs(links []*linkstore.NewLink) []any {
 		domains = []int64{} // not NULL
 	}
 	return []any{accounts, counts, domains, first.CreatedAt, c.accounts.values, ordered, hashes, urls, c.domains.values,
-		c.active.values, c.times.values, c.titles.values, c.tags.values, c.expiries.values, c.expiredURLs.values, c.forward.values,
-		c.takenDown.values, c.remade.values, c.extensions.values, c.passwords.values}
+		c.active.values, c.times.values, c.titles.values, c.tags.values, c.expiries.values, c.expiredURLs.values,
+		c.forward.values, c.takenDown.values, c.remade.values, c.extensions.values, c.passwords.values}
 }
 
 // columns are the columns of links that most of them have by default.

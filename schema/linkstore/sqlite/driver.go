@@ -15,8 +15,8 @@ import (
 	"linkstream/schema/sqlitefile"
 )
 
-// DB is a linkstore.DB: one connection that writes, because SQLite has one writer at a time, and a few that read the state committed
-// before their transaction began.
+// DB is a linkstore.DB: one connection that writes, because SQLite has one writer at a time, and a few that read the
+// state committed before their transaction began.
 type DB struct {
 	file        *sqlitefile.File
 	texts       sync.Map // text by the text of linkstore
@@ -105,15 +105,15 @@ func (db *DB) text(s linkstore.Statement) text {
 	return known.(text)
 }
 
-// pool is a pool of connections that keeps statements prepared: SQLite takes longer to parse and plan most statements than to execute
-// them.
+// pool is a pool of connections that keeps statements prepared: SQLite takes longer to parse and plan most statements
+// than to execute them.
 type pool struct {
 	*sql.DB
 	prepared sync.Map // *sql.Stmt by text
 }
 
-// statement returns a statement as each connection that has executed it keeps it, until the file is closed. The caller must have no
-// connection: preparing takes one, and the pool could deadlock.
+// statement returns a statement as each connection that has executed it keeps it, until the file is closed. The caller
+// must have no connection: preparing takes one, and the pool could deadlock.
 func (p *pool) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	if known := p.known(text); known != nil {
 		return known, nil

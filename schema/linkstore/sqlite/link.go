@@ -21,10 +21,10 @@ const (
 
 // InsertLinks implements linkstore.DB.
 func (db *DB) InsertLinks(ctx context.Context, on linkstore.Conn, links []*linkstore.NewLink) error {
-	if tx, ok := on.(*conn); ok {
-		return insertLinks(ctx, tx, links)
+	if db, ok := on.(linkstore.DB); ok {
+		return db.Update(ctx, func(tx linkstore.Conn) error { return insertLinks(ctx, tx, links) })
 	}
-	return db.Update(ctx, func(tx linkstore.Conn) error { return insertLinks(ctx, tx, links) })
+	return insertLinks(ctx, on, links)
 }
 
 func insertLinks(ctx context.Context, tx linkstore.Conn, links []*linkstore.NewLink) error {
@@ -43,9 +43,9 @@ func insertLinks(ctx context.Context, tx linkstore.Conn, links []*linkstore.NewL
 	for _, l := range links {
 		l.Ordinal = next[l.AccountID]
 		next[l.AccountID]++
-		id, err := returned(ctx, tx, insertLink, l.AccountID, l.DomainID, l.Hash, l.URL, l.Active, l.Ordinal, l.CreatedAt, l.Title,
-			schema.TagsColumn{List: &l.Tags}, l.ExpiresAt, l.ExpiredURL, l.ForwardQuery, l.TakenDown, l.Remade, l.Extension.Text(),
-			l.PasswordHash)
+		id, err := returned(ctx, tx, insertLink, l.AccountID, l.DomainID, l.Hash, l.URL, l.Active, l.Ordinal, l.CreatedAt,
+			l.Title, schema.TagsColumn{List: &l.Tags}, l.ExpiresAt, l.ExpiredURL, l.ForwardQuery, l.TakenDown, l.Remade,
+			l.Extension.Text(), l.PasswordHash)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"linkstream/schema"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/testkit"
 )
 
@@ -70,7 +70,8 @@ func TestConcurrentStores(t *testing.T) {
 			FROM accounts a WHERE id = $1`, accounts[i].ID)
 		testkit.Must(t, row.Scan(&count, &links, &last))
 		if want := created[i].Load(); count != want || links != want || last != want {
-			t.Errorf("account %d: %d links created, %d in the table, link_count %d, last ordinal %d", i, want, links, count, last)
+			t.Errorf("account %d: %d links created, %d in the table, link_count %d, last ordinal %d", i, want, links, count,
+				last)
 		}
 	}
 }

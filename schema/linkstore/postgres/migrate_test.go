@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -26,7 +26,8 @@ func TestMigrations(t *testing.T) {
 	})
 }
 
-// catalogue returns the columns, indexes, constraints and triggers of all tables, how the tables are stored, and the functions.
+// catalogue returns the columns, indexes, constraints and triggers of all tables, how the tables are stored, and the
+// functions.
 func catalogue(t *testing.T, raw *pgx.Conn) []string {
 	t.Helper()
 	rows, err := raw.Query(t.Context(), `

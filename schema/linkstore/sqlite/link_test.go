@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
 // openLinks is openClicks for links.
-func openLinks(t testing.TB, path string) *sqlite.Store {
+func openLinks(t testing.TB, path string) *linkstore.Store {
 	t.Helper()
 	links, err := sqlitetest.Open(t.Context(), path)
 	testkit.Must(t, err)

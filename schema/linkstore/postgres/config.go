@@ -25,7 +25,7 @@ func DefaultConfig() Config {
 // RegisterFlags binds the settings to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	schema.SecretVar(fs, &c.DSN, "postgres.dsn",
-		"`address` of the Postgres database as libpq takes it, with TLS (sslmode=verify-full&sslrootcert=…) and pool_max_conns")
+		"`address` of the Postgres database as libpq takes it, with TLS (sslmode=verify-full&sslrootcert=…), pool_max_conns")
 }
 
 // Validate returns an error if the address cannot be parsed. It does not contain the password.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 )
 
 func TestConfig(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -79,7 +79,8 @@ func TestNew(t *testing.T) {
 func TestOpenWithoutServer(t *testing.T) {
 	t.Parallel()
 	storetest.TestUnreachable(t, func(t *testing.T, addr string) error {
-		_, err := postgres.Open(t.Context(), postgres.Config{DSN: "postgres://user:s3cret@" + addr + "/database?sslmode=disable"})
+		_, err := postgres.Open(t.Context(),
+			postgres.Config{DSN: "postgres://user:s3cret@" + addr + "/database?sslmode=disable"})
 		wantNoPassword(t, err)
 		return err
 	}, `open database "database" at 127.0.0.1`)

@@ -22,7 +22,8 @@ func TestOldCalls(t *testing.T) {
 		return n
 	}, func(accountID, number int64) {
 		_, err := raw.Exec(t.Context(), `UPDATE idempotency_keys SET number = $2
-			WHERE account_id = $1 AND number = (SELECT max(number) FROM idempotency_keys WHERE account_id = $1)`, accountID, number)
+			WHERE account_id = $1 AND number = (SELECT max(number) FROM idempotency_keys WHERE account_id = $1)`, accountID,
+			number)
 		testkit.Must(t, err)
 	})
 }

@@ -15,7 +15,8 @@ func TestOwnersStay(t *testing.T) {
 	t.Parallel()
 	dsn := engines.Postgres(t)
 	links, raw := openLinks(t, dsn), openRaw(t, dsn)
-	owner, idle := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}, schema.Account{Email: "b@example.org", CreatedAt: time.Now()}
+	owner, idle := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}, schema.Account{Email: "b@example.org",
+		CreatedAt: time.Now()}
 	for _, account := range []*schema.Account{&owner, &idle} {
 		testkit.Must(t, links.CreateAccount(t.Context(), account))
 	}

@@ -15,14 +15,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/testkit"
 )
 
 const rowsPerTable = 2
 
-// fillTables puts two rows into every table of the link store in a file, which has a value of its type in each column, and returns
-// the names of the tables. All numbers in row n are n, so rows refer to each other.
+// fillTables puts two rows into every table of the link store in a file, which has a value of its type in each column,
+// and returns the names of the tables. All numbers in row n are n, so rows refer to each other.
 func fillTables(t *testing.T, path string) (tables []string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -46,18 +46,21 @@ func fillTables(t *testing.T, path string) (tables []string) {
 		testkit.Must(t, rows.Err())
 		return all
 	}
-	for _, table := range queryAll(`SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('outbox', 'shared_values', 'goose_db_version')`) {
+	for _, table := range queryAll(`SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+		AND name NOT IN ('outbox', 'shared_values', 'goose_db_version')`) {
 		tables = append(tables, table[0])
 		for n := 1; n <= rowsPerTable; n++ {
 			var names, values []string
 			for _, column := range queryAll(`SELECT name, type FROM pragma_table_info(?)`, table[0]) {
-				value := map[string]string{"INTEGER": fmt.Sprint(n), "TEXT": fmt.Sprintf("'text %d'", n), "BLOB": fmt.Sprintf("x'00ff0%d'", n)}[column[1]]
+				value := map[string]string{"INTEGER": fmt.Sprint(n), "TEXT": fmt.Sprintf("'text %d'", n),
+					"BLOB": fmt.Sprintf("x'00ff0%d'", n)}[column[1]]
 				if strings.Contains(table[1], "CHECK ("+column[0]+" IN (0, 1))") {
 					value = fmt.Sprint(n % 2)
 				}
 				names, values = append(names, column[0]), append(values, value)
 			}
-			_, err := db.ExecContext(t.Context(), fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table[0], strings.Join(names, ", "), strings.Join(values, ", ")))
+			_, err := db.ExecContext(t.Context(), fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table[0], strings.Join(names,
+				", "), strings.Join(values, ", ")))
 			testkit.Must(t, err)
 		}
 	}

@@ -34,10 +34,13 @@ const (
 	setSequence   = `SELECT setval(pg_get_serial_sequence($1, 'id'), $2)`
 )
 
-// Import fills an empty database with the rows of another link store, in one transaction: they keep their IDs, and no ID is used
-// again. If the database has them already, from a move with this ID, Import does nothing and returns false. CodeConflict if it has
-// other accounts. export calls each for every table, in an order in which rows refer to earlier ones only.
-func (s *Store) Import(ctx context.Context, id schema.MoveID, export func(each func(schema.TableRows) error) error) (bool, error) {
+// Import fills an empty database with the rows of another link store, in one transaction: they keep their IDs, and no
+// ID is used again. If the database has them already, from a move with this ID, Import does nothing and returns false.
+// CodeConflict if it has other accounts. export calls each for every table, in an order in which rows refer to earlier
+// ones only.
+func (s *Store) Import(
+	ctx context.Context, id schema.MoveID, export func(each func(schema.TableRows) error) error,
+) (bool, error) {
 	imported := false
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var err error
@@ -78,8 +81,8 @@ func query(ctx context.Context, tx pgx.Tx, sql string, args ...any) pgx.Rows {
 	return rows
 }
 
-// claim marks the database as the target of a move, and reports whether it is still to be filled. The mark is only seen with
-// the rows.
+// claim marks the database as the target of a move, and reports whether it is still to be filled. The mark is only seen
+// with the rows.
 func claim(ctx context.Context, tx pgx.Tx, id schema.MoveID) (bool, error) {
 	if _, err := tx.Exec(ctx, lockMove); err != nil {
 		return false, err

@@ -13,7 +13,7 @@ import (
 	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -52,7 +52,8 @@ func TestOutage(t *testing.T) {
 			t.Fatalf("got %d links, created %d, error %v", total, len(created), err)
 		}
 		var rows int64
-		row := openRaw(t, engine.Addr).QueryRow(t.Context(), `SELECT count(*) FROM links WHERE ordinal BETWEEN 1 AND $1`, total)
+		row := openRaw(t, engine.Addr).QueryRow(t.Context(), `SELECT count(*) FROM links WHERE ordinal BETWEEN 1 AND $1`,
+			total)
 		if err := row.Scan(&rows); err != nil || rows != total {
 			t.Fatalf("%d rows for %d ordinals, error %v", rows, total, err)
 		}

@@ -1,9 +1,10 @@
-// Package sqlitetest opens files of SQLite for tests. Migrating a new file takes most of the CPU time of a short test, and dozens of
-// syncs of the disk, so a new file is a copy of one that the process has migrated once.
+// Package sqlitetest opens files of SQLite for tests. Migrating a new file takes most of the CPU time of a short test,
+// and dozens of syncs of the disk, so a new file is a copy of one that the process has migrated once.
 package sqlitetest
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,17 +12,21 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/fstest"
 
+	"linkstream/schema/linkstore"
+	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlitefile"
 	"linkstream/schema/testkit"
 )
 
-// Open is sqlite.Open.
-func Open(ctx context.Context, path string) (*sqlite.Store, error) {
+// Open is linksqlite.Open.
+func Open(ctx context.Context, path string) (*linkstore.Store, error) {
 	if err := create(path, newLinks); err != nil {
 		return nil, err
 	}
-	return sqlite.Open(ctx, path)
+	return linksqlite.Open(ctx, path)
 }
 
 // OpenClickStore is sqlite.OpenClickStore.
@@ -33,7 +38,7 @@ func OpenClickStore(ctx context.Context, path string) (*sqlite.ClickStore, error
 }
 
 // New returns a new store, which is closed after the test.
-func New(tb testing.TB) *sqlite.Store {
+func New(tb testing.TB) *linkstore.Store {
 	return opened(tb, Open, filepath.Join(tb.TempDir(), "links.db"))
 }
 
@@ -42,13 +47,64 @@ func NewClickStore(tb testing.TB) *sqlite.ClickStore {
 	return opened(tb, OpenClickStore, filepath.Join(tb.TempDir(), "clicks.db"))
 }
 
-// At opens the store at path. Stores at one path stand for processes. It is closed after the test, unless the test has closed it.
-func At(tb testing.TB, path string) *sqlite.Store {
+// At opens the store at path. Stores at one path stand for processes. It is closed after the test, unless the test has
+// closed it.
+func At(tb testing.TB, path string) *linkstore.Store {
 	tb.Helper()
 	store, err := Open(tb.Context(), path)
 	testkit.Must(tb, err)
 	tb.Cleanup(func() { _ = store.Close() })
 	return store
+}
+
+// Raw opens a file without a store.
+func Raw(tb testing.TB, path string) *sql.DB {
+	tb.Helper()
+	raw, err := sql.Open("sqlite", path+"?_busy_timeout=10000")
+	testkit.Must(tb, err)
+	tb.Cleanup(func() { _ = raw.Close() })
+	return raw
+}
+
+// MigrateTo creates a file at a version of a schema. Version 0 creates no file.
+func MigrateTo(ctx context.Context, path string, migrations fs.FS, version int64) error {
+	names, err := fs.Glob(migrations, "*.sql")
+	if err != nil || version == 0 {
+		return err
+	}
+	files := fstest.MapFS{}
+	for _, name := range names[:version] {
+		text, err := fs.ReadFile(migrations, name)
+		if err != nil {
+			return err
+		}
+		files[name] = &fstest.MapFile{Data: text}
+	}
+	file, err := sqlitefile.Open(ctx, path, files)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// Catalogue returns the columns of all tables and the statements that made tables and indexes.
+func Catalogue(t testing.TB, path string) (all []string) {
+	t.Helper()
+	rows, err := Raw(t, path).QueryContext(t.Context(), `
+		SELECT concat_ws(' ', type, name, tbl_name, sql) FROM sqlite_schema
+		UNION ALL
+		SELECT concat_ws(' ', 'column', t.name, c.cid, c.name, c.type, c."notnull", c.dflt_value, c.pk)
+		FROM sqlite_schema t, pragma_table_xinfo(t.name) c WHERE t.type = 'table'
+		ORDER BY 1`)
+	testkit.Must(t, err)
+	defer testkit.Close(t, rows)
+	for rows.Next() {
+		var row string
+		testkit.Must(t, rows.Scan(&row))
+		all = append(all, row)
+	}
+	testkit.Must(t, rows.Err())
+	return all
 }
 
 func opened[S io.Closer](tb testing.TB, open func(context.Context, string) (S, error), path string) S {
@@ -61,7 +117,7 @@ func opened[S io.Closer](tb testing.TB, open func(context.Context, string) (S, e
 
 // The content of new files.
 var (
-	newLinks  = sync.OnceValues(func() ([]byte, error) { return migrated(sqlite.Open) })
+	newLinks  = sync.OnceValues(func() ([]byte, error) { return migrated(linksqlite.Open) })
 	newClicks = sync.OnceValues(func() ([]byte, error) { return migrated(sqlite.OpenClickStore) })
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema"
-	"linkstream/schema/postgres"
+	"linkstream/schema/linkstore/postgres"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -52,8 +52,8 @@ func withParameter(t testing.TB, dsn, name, value string) string {
 	return u.String()
 }
 
-// openFresh returns a storetest.Open. The suite uses one store at a time, so all have one schema, whose rows are deleted for each:
-// to create its tables takes far longer.
+// openFresh returns a storetest.Open. The suite uses one store at a time, so all have one schema, whose rows are
+// deleted for each: to create its tables takes far longer.
 func openFresh(t *testing.T) storetest.Open[schema.Database] {
 	database := engines.Postgres(t)
 	raw := openRaw(t, database)
@@ -75,7 +75,8 @@ func openFresh(t *testing.T) storetest.Open[schema.Database] {
 	}
 }
 
-// deleteRows returns a statement that deletes the rows of all tables. It is one, since references are checked at the end of each.
+// deleteRows returns a statement that deletes the rows of all tables. It is one, since references are checked at the
+// end of each.
 func deleteRows(t *testing.T, raw *pgx.Conn) string {
 	t.Helper()
 	rows, err := raw.Query(t.Context(), "SELECT format('deleted_%1$s AS (DELETE FROM %1$s)', tablename) FROM pg_tables "+
