@@ -31,7 +31,8 @@ import (
 
 // controls are the roles of the elements that a reader can use. The last two are Chromium's roles of a summary, whose
 // details may have a name.
-var controls = []string{"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "DisclosureTriangle", "DisclosureTriangleGrouped"}
+var controls = []string{"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio",
+	"DisclosureTriangle", "DisclosureTriangleGrouped"}
 
 // serve returns the base URL of a server with a single page.
 func serve(t *testing.T, page string) string {
@@ -42,7 +43,8 @@ func serve(t *testing.T, page string) string {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(w, `<!DOCTYPE html><html lang=en><link rel=icon href="data:,">`, page) // so that the browser does not request an icon
+		const noIcon = `<link rel=icon href="data:,">` // otherwise the browser requests one
+		fmt.Fprint(w, `<!DOCTYPE html><html lang=en>`, noIcon, page)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL

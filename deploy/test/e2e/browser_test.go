@@ -198,7 +198,8 @@ func (b *tab) observe(event any) {
 	case *runtime.EventBindingCalled:
 		b.fault("call of %s with %q", e.Name, e.Payload)
 	case *audits.EventIssueAdded:
-		if e.Issue.Code != audits.InspectorIssueCodeBounceTrackingIssue { // the browser's word for a short link to another site
+		// "Bounce tracking" is the browser's word for a short link to another site.
+		if e.Issue.Code != audits.InspectorIssueCodeBounceTrackingIssue {
 			b.fault("issue %s", e.Issue.Code)
 		}
 	case *log.EventEntryAdded:
@@ -232,7 +233,7 @@ func TestDashboardFaultsAreReported(t *testing.T) {
 		"a message on the console":  {`<script>console.error("no")</script>`, "console: "},
 		"a call of the canary":      {`<script>canary("sings")</script>`, `call of canary with "sings"`},
 		"a blocked handler":         {noScript + `<img src=x onerror=canary("")>`, "Content Security Policy"},
-		"a request to another host": {`<img src="http://elsewhere.example/x.png">`, "requests http://elsewhere.example/x.png"},
+		"a request to another host": {`<img src="http://elsewhere.example/x">`, "requests http://elsewhere.example/x"},
 		"a missing file":            {`<img src="/missing.png">`, "error of network"},
 		"a connection to a host":    {`<script>new WebSocket("ws://elsewhere.example/")</script>`, "connection to ws://else"},
 	}

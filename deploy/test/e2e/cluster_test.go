@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/deploy/test/launch"
 	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema/testkit"
 )
@@ -48,10 +49,10 @@ func TestWebhooksOfClicks(t *testing.T) {
 	})
 }
 
-// restartWithoutEngines starts the services while all engines are down.
+// restartWithoutEngines starts the services while all engines are down. They say what they wait for.
 func (c *loadedCluster) restartWithoutEngines(t *testing.T) {
 	for _, p := range c.programs {
-		c.lost += c.losses(t, p)
+		p.wantNoLosses(t)
 	}
 	c.stop(t)
 	engines := []*testengines.Engine{c.postgres, c.kafka, c.clickhouse}
@@ -60,54 +61,20 @@ func (c *loadedCluster) restartWithoutEngines(t *testing.T) {
 	}
 	for service, engine := range map[string]string{"edge": "Postgres", "api": "Postgres", "ingest": "ClickHouse"} {
 		p := c.program(service)
-		p.env = append(p.env, "LINKSTREAM_EDGE_SNAPSHOT=false") // otherwise the edge serves what it had cached: see TestWarmRestart
+		p.env = append(p.env, "LINKSTREAM_EDGE_SNAPSHOT=false") // otherwise the edge serves what it had cached
 		p.launch(t)
-		t.Run(service+" says what it waits for", func(t *testing.T) {
-			testkit.Eventually(t, "log says: waiting for "+engine, func() bool {
-				return p.process.Output.Contains("waiting for " + engine)
-			})
-			wantWaiting(t, p, engine)
+		testkit.Succeeds(t, func() error {
+			_, err := launch.Get(p.ops + "/readyz")
+			if said := fmt.Sprint(err); !strings.Contains(said, "503") || !strings.Contains(said, engine) {
+				return fmt.Errorf("%s does not wait for %s: %w", service, engine, err)
+			}
+			return nil
 		})
+		testkit.Must(t, call(t, http.MethodGet, p.ops+"/healthz", "").IsStatus(http.StatusOK))
 	}
-	testkit.Must(t, c.clickhouse.Start(t.Context()))
-	t.Run("ingest says what it waits for next", func(t *testing.T) { wantWaiting(t, c.program("ingest"), "Kafka") })
 	for _, e := range engines {
 		testkit.Must(t, e.Start(t.Context()))
 	}
 	c.awaitReady(t)
 	c.createAndFollow(t)
-}
-
-// wantWaiting requires that a service is alive, reports the engine it waits for, and asks clients to retry.
-func wantWaiting(t *testing.T, p *program, engine string) {
-	t.Helper()
-	if err := call(t, http.MethodGet, p.ops+"/healthz", "").IsStatus(http.StatusOK); err != nil {
-		t.Error(err)
-	}
-	reason := "waiting for " + engine
-	if p.name == "edge" {
-		reason = engine // it serves what it can meanwhile
-	}
-	testkit.Succeeds(t, func() error {
-		a := call(t, http.MethodGet, p.ops+"/readyz", "")
-		if a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Raw, reason) {
-			return fmt.Errorf("no %q: %v", reason, a)
-		}
-		return nil
-	})
-	if p.base == "" { // ingest has no clients
-		return
-	}
-	path := "/api/v1/links"
-	if p.name == "edge" {
-		path = "/waiting" // a hash
-	}
-	a := call(t, http.MethodGet, p.base+path, "")
-	if err := a.IsStatus(http.StatusServiceUnavailable); err != nil {
-		t.Error(err)
-	}
-	wantRetryAfter(t, a)
-	if message, _ := a.Body["message"].(string); p.name == "api" && message == "" {
-		t.Errorf("no message: %v", a)
-	}
 }

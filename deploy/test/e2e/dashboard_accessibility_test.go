@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +43,9 @@ var filledPages = []struct{ name, path, press string }{
 	{"account", "/dashboard/account", ""},
 	{"missing page", "/dashboard/nothing", ""},
 }
+
+// longURL does not fit into any column.
+var longURL = "https://example.org/" + strings.Repeat("a-path-that-goes-on/", 30)
 
 // widths are those of a laptop and a small phone, at which axe-core checks pages. layoutWidths are all others at
 // which pages are measured: the layout changes between them.
@@ -102,15 +104,15 @@ func TestDashboardAccessibility(t *testing.T) {
 	})
 	b.run("many links with errors", func(*testing.T) {
 		b.page("/dashboard/bulk")
-		b.fill("Long URLs, one per line", "https://example.org/"+strings.Repeat("a-path-that-goes-on/", 30)+" an-alias-of-20-signs\nnothing")
+		b.fill("Long URLs, one per line", longURL+" an-alias-of-20-signs\nnothing")
 		b.sees("Create links", "1 link is ready")
 		b.passes(axe)
 	})
 	b.run("import", func(*testing.T) {
 		b.page("/dashboard/import")
 		b.passes(axe)
-		b.chooseFile("links.csv", "alias,long_url,title,tags,domain,visits\nimport-1,https://example.org/"+strings.Repeat("a-path-that-goes-on/", 20)+
-			",A title,one two,old.example.org,41837613\nX Y,nothing,,,,\n")
+		b.chooseFile("links.csv", "alias,long_url,title,tags,domain,visits\n"+
+			"import-1,"+longURL+",A title,one two,old.example.org,41837613\nX Y,nothing,,,,\n")
 		b.sees("Upload and check", "Ready to import")
 		b.passes(axe)
 		b.sees("Import 1 link", "was imported")
@@ -168,12 +170,13 @@ func (b *tab) passes(axe string) {
 // hasHierarchy requires four sizes of text and at most one primary button.
 func (b *tab) hasHierarchy() {
 	b.t.Helper()
-	if sizes := evaluate[[]string](b, `[...new Set([...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() &&
-		[...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim())).map((e) => getComputedStyle(e).fontSize))]`); len(sizes) > 4 {
+	if sizes := evaluate[[]string](b, `[...new Set([...document.querySelectorAll("body *")].filter((e) =>
+		e.checkVisibility() && [...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+		.map((e) => getComputedStyle(e).fontSize))]`); len(sizes) > 4 {
 		b.t.Errorf("text has the sizes %v", sizes)
 	}
-	if primary := evaluate[[]string](b, `[...document.querySelectorAll("main .button:not(.quiet, .danger)")].filter((e) => e.checkVisibility())
-		.map((e) => e.textContent)`); len(primary) > 1 {
+	if primary := evaluate[[]string](b, `[...document.querySelectorAll("main .button:not(.quiet, .danger)")]
+		.filter((e) => e.checkVisibility()).map((e) => e.textContent)`); len(primary) > 1 {
 		b.t.Errorf("the primary buttons are %q", primary)
 	}
 }
@@ -184,9 +187,11 @@ func (b *tab) zooms() {
 	b.size(375, 812)
 	out := evaluate[[]string](b, `(() => {
 		document.documentElement.style.fontSize = "200%";
-		const clipped = (e) => e !== document.body && (getComputedStyle(e).overflowX !== "visible" || clipped(e.parentElement));
+		const clipped = (e) => e !== document.body &&
+			(getComputedStyle(e).overflowX !== "visible" || clipped(e.parentElement));
 		const out = document.documentElement.scrollWidth > innerWidth ? [...document.querySelectorAll("body *")].filter((e) =>
-			e.checkVisibility() && !clipped(e.parentElement) && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 120)) : [];
+			e.checkVisibility() && !clipped(e.parentElement) && e.getBoundingClientRect().right > innerWidth + 1)
+			.map((e) => e.outerHTML.slice(0, 120)) : [];
 		document.documentElement.style.fontSize = "";
 		return out;
 	})()`)
@@ -210,7 +215,7 @@ func (b *tab) fits() {
 func TestDashboardForeignTexts(t *testing.T) {
 	t.Parallel()
 	s := startStandalone(t)
-	s.owner().Shorten(t, object{"long_url": "https://example.org/", "custom_alias": "arabic", "title": "عنوان قصير"}).Want(t, http.StatusCreated)
+	s.owner().Link(t, object{"long_url": "https://example.org/", "custom_alias": "arabic", "title": "عنوان قصير"})
 	b := s.tab(t).signIn(s)
 	for path, texts := range map[string]string{"/dashboard/links": ".title", "/dashboard/links/0/arabic": "h1"} {
 		b.page(path)
@@ -224,11 +229,13 @@ func TestDashboardForeignTexts(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/dashboard", "/dashboard/links", "/dashboard/links/0/arabic",
-		"/dashboard/links/0/arabic?browser=Samsung+Browser&referrer=a-long-name.news.example.org&campaign=newsletter+%2F+email+%2F+spring&os=Windows"} {
+		"/dashboard/links/0/arabic?browser=Samsung+Browser&referrer=a-long-name.news.example.org&" +
+			"campaign=newsletter+%2F+email+%2F+spring&os=Windows"} {
 		b.page(path)
 		evaluate[bool](b, `(() => {
 			const spaced = new CSSStyleSheet();
-			spaced.replaceSync("* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important; } p { margin-bottom: 2em !important; }");
+			spaced.replaceSync("* { line-height: 1.5 !important; letter-spacing: .12em !important; " +
+				"word-spacing: .16em !important; } p { margin-bottom: 2em !important; }");
 			return document.adoptedStyleSheets.push(spaced) > 0;
 		})()`)
 		for _, width := range slices.Concat(widths, layoutWidths) {
@@ -279,20 +286,28 @@ func (b *tab) hasStructure() {
 // crowded are texts that are not whole, or that cover another, if all clicks were tens of millions.
 const crowded = `(() => {
 	const wrong = [], say = (what, e) => wrong.push(what + ": " + e.outerHTML.slice(0, 150));
-	const changed = [...document.querySelectorAll("main .number:not(th), main .figure dd:first-of-type, .ranking td:last-child, .chart-scroll td")].map((e) =>
+	const changed = [...document.querySelectorAll(
+		"main .number:not(th), main .figure dd:first-of-type, .ranking td:last-child, .chart-scroll td")].map((e) =>
 		[e.firstElementChild ?? e, (e.firstElementChild ?? e).textContent]);
 	for (const [e] of changed) e.textContent = "41,837,613";
 	const over = document.documentElement.scrollWidth - innerWidth;
 	if (over > 0) {
 		wrong.push("the page is " + over + " pixels too wide");
-		const clipped = (e) => e !== document.body && (getComputedStyle(e).overflowX !== "visible" || clipped(e.parentElement));
+		const clipped = (e) => e !== document.body &&
+			(getComputedStyle(e).overflowX !== "visible" || clipped(e.parentElement));
 		for (const e of document.querySelectorAll("body *"))
-			if (e.checkVisibility() && e.getBoundingClientRect().right > innerWidth && !clipped(e.parentElement)) say("it reaches out", e);
+			if (e.checkVisibility() && e.getBoundingClientRect().right > innerWidth && !clipped(e.parentElement))
+				say("it reaches out", e);
 	}
-	const box = (e) => { const range = document.createRange(); range.selectNodeContents(e); return range.getBoundingClientRect(); };
+	const box = (e) => {
+		const range = document.createRange();
+		range.selectNodeContents(e);
+		return range.getBoundingClientRect();
+	};
 	for (const [e] of changed) {
 		const text = box(e), room = e.closest("td, .figure").getBoundingClientRect();
-		if (text.width > 0 && (text.left < room.left - 1 || text.right > room.right + 1 || text.height > 60)) say("it is cut off", e);
+		if (text.width > 0 && (text.left < room.left - 1 || text.right > room.right + 1 || text.height > 60))
+			say("it is cut off", e);
 	}
 	for (const e of document.querySelectorAll("main .short .alias"))
 		if (e.getClientRects().length > 1) say("it is broken", e);
@@ -300,7 +315,9 @@ const crowded = `(() => {
 	for (const e of document.querySelectorAll("main td .problem")) if (box(e).height > 100) say("it is squeezed", e);
 	const labels = [...document.querySelectorAll(".chart-plot text")].map((e) => [e, e.getBoundingClientRect()])
 		.filter(([, at]) => at.width > 0).sort(([, a], [, b]) => a.left - b.left);
-	labels.forEach(([e, at], i) => { if (i > 0 && labels[i - 1][1].right + 2 > at.left) say("it covers the label before", e); });
+	labels.forEach(([e, at], i) => {
+		if (i > 0 && labels[i - 1][1].right + 2 > at.left) say("it covers the label before", e);
+	});
 	changed.forEach(([e, text]) => { e.textContent = text; });
 	return wrong.join("\n");
 })()`
@@ -331,7 +348,8 @@ const focused = `(() => {
 func (b *tab) reachableByKeyboard() {
 	b.t.Helper()
 	n := evaluate[int](b, "(window.unreached = new Set("+focusable+")).size")
-	parts := 8 * evaluate[int](b, `document.querySelectorAll("input[type^=date]").length`) // at most, each of which takes the focus
+	// A field of a date has at most eight parts, each of which takes the focus.
+	parts := 8 * evaluate[int](b, `document.querySelectorAll("input[type^=date]").length`)
 	evaluate[*struct{}](b, "document.activeElement.blur(), getSelection().collapse(document.body, 0), null")
 	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		for range n + parts + 5 {
@@ -348,7 +366,8 @@ func (b *tab) reachableByKeyboard() {
 		}
 		return nil
 	}))
-	for _, element := range evaluate[[]string](b, "[...unreached].filter((e) => e.isConnected).map((e) => e.outerHTML.slice(0, 200))") {
+	const rest = "[...unreached].filter((e) => e.isConnected).map((e) => e.outerHTML.slice(0, 200))"
+	for _, element := range evaluate[[]string](b, rest) {
 		b.t.Errorf("the keyboard does not reach %s", element)
 	}
 }

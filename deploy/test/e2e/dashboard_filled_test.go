@@ -49,10 +49,10 @@ var filledLinks = []struct {
 
 // filledTitles and filledTags are the titles and tags of links that have any, by alias.
 var (
-	filledTitles = map[string]string{"launch": "Announcement of the first release", "podcast-12": "Podcast 12: How we count",
-		"black-friday": "Black Friday"}
-	filledTags = map[string][]string{"launch": {"blog", "release"}, "newsletter": {"newsletter"}, "autumn-sale": {"newsletter", "shop"},
-		"black-friday": {"newsletter", "shop"}}
+	filledTitles = map[string]string{"launch": "Announcement of the first release",
+		"podcast-12": "Podcast 12: How we count", "black-friday": "Black Friday"}
+	filledTags = map[string][]string{"launch": {"blog", "release"}, "newsletter": {"newsletter"},
+		"autumn-sale": {"newsletter", "shop"}, "black-friday": {"newsletter", "shop"}}
 )
 
 // share is a name and the percentage of clicks that have it.

@@ -47,7 +47,8 @@ func TestDashboardDrafts(t *testing.T) {
 		b.page(edit)
 		b.fill("Title optional", "Typed in a tunnel")
 		offline := func(is bool) {
-			call1(b, network.OverrideNetworkState, network.OverrideNetworkStateParams{Offline: is, DownloadThroughput: -1, UploadThroughput: -1})
+			call1(b, network.OverrideNetworkState,
+				network.OverrideNetworkStateParams{Offline: is, DownloadThroughput: -1, UploadThroughput: -1})
 			call1(b, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
 				MatchedNetworkConditions: []*network.Conditions{{Offline: is, DownloadThroughput: -1, UploadThroughput: -1}}})
 		}
@@ -81,7 +82,8 @@ func TestDashboardDrafts(t *testing.T) {
 		evaluate[*struct{}](b, `addEventListener("submit", (event) => event.preventDefault()), null`)
 		b.press("Save")
 		testkit.SucceedsWithin(t, pageWithin, func() error {
-			return testkit.Mismatch("aria-busy", evaluate[string](b, `document.querySelector(".actions .button").ariaBusy`), "true")
+			busy := evaluate[string](b, `document.querySelector(".actions .button").ariaBusy`)
+			return testkit.Mismatch("aria-busy", busy, "true")
 		})
 	})
 	for _, fault := range b.takeFaults() {
@@ -94,27 +96,33 @@ func TestDashboardSpeaksAsItsReader(t *testing.T) {
 	t.Parallel()
 	s := filledSystem(t)
 	b := s.tab(t, func(b *tab) {
-		call1(b, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: desktop, AcceptLanguage: "de-DE"})
+		call1(b, emulation.SetUserAgentOverride,
+			emulation.SetUserAgentOverrideParams{UserAgent: desktop, AcceptLanguage: "de-DE"})
 	}).signIn(s)
 	owner := caller{API: s.api, Token: s.admin(t, "token", "add", s.email)}
 	created := func(hash string) time.Time {
-		at, err := time.Parse(time.RFC3339, owner.Get(t, "/api/v1/links/"+hash).Want(t, http.StatusOK).Body["link"].(object)["created_at"].(string))
+		link := owner.Get(t, "/api/v1/links/"+hash).Want(t, http.StatusOK).Body["link"].(object)
+		at, err := time.Parse(time.RFC3339, link["created_at"].(string))
 		testkit.Must(t, err)
 		return at
 	}
 	first := created("launch")
 	last := first.AddDate(0, 0, 9)
+	days := "from=" + first.Format(time.DateOnly) + "&to=" + last.Format(time.DateOnly)
+	const foreign = `\d{4}-\d\d-\d\d|\d,\d{3}|\d\/\d+\/|(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d+,?`
 	for path, texts := range map[string][]string{
-		"/dashboard/links/0/launch?from=" + first.Format(time.DateOnly) + "&to=" + last.Format(time.DateOnly): {german(first), german(last)},
-		"/dashboard/links?q=handbook": {german(created("handbook"))},
+		"/dashboard/links/0/launch?" + days: {german(first), german(last)},
+		"/dashboard/links?q=handbook":       {german(created("handbook"))},
 	} {
 		b.page(path)
 		b.shows(texts...)
-		if other := evaluate[string](b, `document.body.innerText.match(/\d{4}-\d\d-\d\d|\d,\d{3}|\d\/\d+\/|(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d+,?/)?.[0] ?? ""`); other != "" {
+		if other := evaluate[string](b, `document.body.innerText.match(/`+foreign+`/)?.[0] ?? ""`); other != "" {
 			t.Errorf("%s has %q", path, other)
 		}
 	}
-	if total := evaluate[string](b, `fetch("/dashboard/links/0/launch").then((page) => page.text()).then((text) => text.match(/id="total">([^<]*)/)[1])`); !regexp.MustCompile(`^\d\.\d{3}$`).MatchString(total) {
+	total := evaluate[string](b, `fetch("/dashboard/links/0/launch").then((page) => page.text())
+		.then((text) => text.match(/id="total">([^<]*)/)[1])`)
+	if !regexp.MustCompile(`^\d\.\d{3}$`).MatchString(total) {
 		t.Errorf("the total is %q", total)
 	}
 }
@@ -127,16 +135,20 @@ func TestDashboardReportKeepsPlace(t *testing.T) {
 	b.size(375, 812)
 	b.page("/dashboard/links/0/launch")
 	place := func() float64 {
-		return evaluate[float64](b, `[...document.querySelectorAll("h2")].find((e) => e.textContent === "Browsers").getBoundingClientRect().top`)
+		return evaluate[float64](b, `[...document.querySelectorAll("h2")].find((e) => e.textContent === "Browsers")
+			.getBoundingClientRect().top`)
 	}
-	evaluate[*struct{}](b, `[...document.querySelectorAll(".ranking button")].find((e) => e.textContent === "Firefox").scrollIntoView({ block: "center" }), null`)
-	for _, step := range []struct{ control, shows string }{{"Firefox", "Browser: Firefox remove"}, {"remove Firefox", "Browsers"}} {
+	evaluate[*struct{}](b, `[...document.querySelectorAll(".ranking button")].find((e) => e.textContent === "Firefox")
+		.scrollIntoView({ block: "center" }), null`)
+	for _, step := range []struct{ control, shows string }{
+		{"Firefox", "Browser: Firefox remove"}, {"remove Firefox", "Browsers"}} {
 		before := place()
 		b.sees(step.control, step.shows)
 		if after := place(); step.control == "Firefox" && (after < before-2 || after > before+2) {
 			t.Errorf("%q takes the list from %v to %v", step.control, before, after)
 		}
-		if top := evaluate[float64](b, `document.querySelector(".chips")?.getBoundingClientRect().top ?? 0`); top < -1 || top > 100 {
+		top := evaluate[float64](b, `document.querySelector(".chips")?.getBoundingClientRect().top ?? 0`)
+		if top < -1 || top > 100 {
 			t.Errorf("the filters are at %v", top)
 		}
 	}

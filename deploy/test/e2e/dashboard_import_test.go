@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func TestDashboard(t *testing.T) {
 	stranger := pages{base: s.api}
 	testkit.Equal(t, "Location", stranger.get(t, "/dashboard/links").Header.Get("Location"),
 		"/dashboard/sign-in?next=%2Fdashboard%2Flinks")
-	wrong := stranger.send(t, "/dashboard/sign-in", map[string][]string{"email": {s.email}, "password": {"not the password"}})
+	wrong := stranger.send(t, "/dashboard/sign-in", url.Values{"email": {s.email}, "password": {"not the password"}})
 	wantText(t, wrong, http.StatusUnprocessableEntity, "The email address or the password is wrong.")
 	p := s.signIn(t)
 	made := p.post(t, "/dashboard/links", "long_url", "www.example.org/", "custom_alias", "made", "domain_id", "0")

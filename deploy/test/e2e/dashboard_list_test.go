@@ -83,12 +83,13 @@ func TestDashboardListOfLinks(t *testing.T) {
 		b.key(kb.Enter)
 		b.shows("Copied")
 	})
-	b.run("the key is a letter in fields, belongs to the browser with modifiers, and can be switched off", func(t *testing.T) {
+	b.run("the key is a letter in fields, not taken from the browser, and can be switched off", func(t *testing.T) {
 		opens := func(want bool) {
 			t.Helper()
 			if want {
 				b.hasFocus("Long URL")
-			} else if evaluate[bool](b, `document.getElementById("create").ariaBusy === "true" || !!document.getElementById("new")`) {
+			} else if evaluate[bool](b, `document.getElementById("create").ariaBusy === "true" ||
+				!!document.getElementById("new")`) {
 				t.Error("the form opens")
 			}
 		}
@@ -121,7 +122,8 @@ func (b *tab) usesMenu(t *testing.T) {
 	b.page("/dashboard/links")
 	const name = "Actions for sho.example/launch"
 	evaluate[*struct{}](b, `document.querySelector("[aria-label='`+name+`']").focus(), null`)
-	for _, step := range []struct{ key, focus string }{{kb.ArrowDown, "Copy"}, {kb.ArrowDown, "QR code"}, {kb.End, "Delete"},
+	for _, step := range []struct{ key, focus string }{
+		{kb.ArrowDown, "Copy"}, {kb.ArrowDown, "QR code"}, {kb.End, "Delete"},
 		{kb.ArrowDown, "Copy"}, {kb.ArrowUp, "Delete"}, {kb.ArrowUp, "Switch off"}, {kb.Home, "Copy"}, {kb.Escape, name}} {
 		b.key(step.key)
 		b.hasFocus(step.focus)
@@ -131,9 +133,8 @@ func (b *tab) usesMenu(t *testing.T) {
 	}
 	b.press(name)
 	b.press("Filter")
-	if open := evaluate[string](b, `[...document.querySelectorAll("details.menu[open]")].map((menu) => menu.id).join()`); open != "filter" {
-		t.Errorf("the menus %q are open", open)
-	}
+	open := evaluate[string](b, `[...document.querySelectorAll("details.menu[open]")].map((menu) => menu.id).join()`)
+	testkit.Equal(t, "open menus", open, "filter")
 }
 
 // keepsPlace switches off, back on and deletes a link at the end of the list.

@@ -144,10 +144,12 @@ func TestDashboardEffort(t *testing.T) {
 		shows      string
 	}{
 		{"sort by clicks", "/dashboard/links", 1, "", []string{"Clicks"}, "14 links"},
-		{"open a link's report of 30 days", "/dashboard/links", 1, "", []string{"Announcement of the first release"}, "clicks since the link was created"},
+		{"open a link's report of 30 days", "/dashboard/links", 1, "", []string{"Announcement of the first release"},
+			"clicks since the link was created"},
 		{"see today's clicks of a link", "/dashboard/links/0/launch", 1, "", []string{"Today"}, "Clicks per hour"},
 		{"filter by browser", "/dashboard/links/0/launch", 1, "", []string{"Firefox"}, "Browser: Firefox remove"},
-		{"tag all links of a page", "/dashboard/links", 2, "effort", []string{"Select all on this page", "Add tags"}, "14 links were tagged effort."},
+		{"tag all links of a page", "/dashboard/links", 2, "effort", []string{"Select all on this page", "Add tags"},
+			"14 links were tagged effort."},
 		{"delete a link", "/dashboard/links", 2, "", []string{"Actions for sho.example/survey", "Delete"}, "was deleted"},
 		{"undo it", "", 1, "", []string{"Undo"}, "is back, with its clicks"},
 	} {

@@ -21,8 +21,9 @@ func TestSites(t *testing.T) {
 	writeFile(t, document, `[{"default": 1}]`)
 	dns := dnstest.Start(t)
 	s := startSystem(t, longCaches, "LINKSTREAM_EDGE_ROOT_URL=https://default.example/",
-		"LINKSTREAM_EDGE_NOT_FOUND_URL=https://default.example/404", "LINKSTREAM_EDGE_EXPIRED_URL=https://default.example/late",
-		"LINKSTREAM_EDGE_ASSETLINKS="+document, "LINKSTREAM_API_RESOLVER="+dns.Addr(), "LINKSTREAM_EDGE_URL=http://"+shortHost)
+		"LINKSTREAM_EDGE_NOT_FOUND_URL=https://default.example/404", "LINKSTREAM_EDGE_ASSETLINKS="+document,
+		"LINKSTREAM_EDGE_EXPIRED_URL=https://default.example/late", "LINKSTREAM_API_RESOLVER="+dns.Addr(),
+		"LINKSTREAM_EDGE_URL=http://"+shortHost)
 	const host = "example.org"
 	owner, pages := s.owner(), s.signIn(t)
 	dns.Add(t, shortHost+". A 192.0.2.1", shortHost+". AAAA 2001:db8::1", host+". A 192.0.2.1")
@@ -36,7 +37,8 @@ func TestSites(t *testing.T) {
 	domain := decode(strings.TrimPrefix(path, "/dashboard/domains/"))
 	expiry := time.Now().Add(2 * time.Second)
 	for _, id := range []any{nil, domain} {
-		fields := object{"long_url": "https://example.com/", "custom_alias": "late", "expires_at": expiry.Format(time.RFC3339)}
+		fields := object{"long_url": "https://example.com/", "custom_alias": "late",
+			"expires_at": expiry.Format(time.RFC3339)}
 		if id != nil {
 			fields["domain_id"] = id
 		}
@@ -54,16 +56,20 @@ func TestSites(t *testing.T) {
 		return nil
 	}
 	testkit.Succeeds(t, func() error {
-		if got := s.visit(t, http.MethodHead, "/late", "Host", shortHost).Header.Get("Location"); got != "https://default.example/late" {
-			return fmt.Errorf("an expired link leads to %q", got)
-		}
-		return nil
+		got := s.visit(t, http.MethodHead, "/late", "Host", shortHost).Header.Get("Location")
+		return testkit.Mismatch("location of an expired link", got, "https://default.example/late")
 	})
-	testkit.Must(t, goes(shortHost, map[string]string{"/": "https://default.example/", "/none?a=b": "https://default.example/404",
-		"/a/b": "https://default.example/404", "/late": "https://default.example/late", schema.AppleLinksPath: "https://default.example/404"}))
-	if a := s.visit(t, http.MethodGet, schema.AndroidLinksPath, "Host", shortHost); a.Raw != `[{"default": 1}]` || a.Header.Get("Content-Type") != "application/json" {
-		t.Error(a)
+	testkit.Must(t, goes(shortHost, map[string]string{"/": "https://default.example/",
+		"/none?a=b": "https://default.example/404", "/a/b": "https://default.example/404",
+		"/late": "https://default.example/late", schema.AppleLinksPath: "https://default.example/404"}))
+	wantJSON := func(path, host, want string) {
+		t.Helper()
+		a := s.visit(t, http.MethodGet, path, "Host", host)
+		if a.Raw != want || a.Header.Get("Content-Type") != "application/json" {
+			t.Error(a)
+		}
 	}
+	wantJSON(schema.AndroidLinksPath, shortHost, `[{"default": 1}]`)
 	testkit.Must(t, goes(host, map[string]string{"/": "", "/none": "", "/late": ""}))
 	apple := `{"applinks": "` + strings.Repeat("x", 120<<10) + `"}`
 	set := map[string]string{}
@@ -76,9 +82,7 @@ func TestSites(t *testing.T) {
 		set = map[string]string{"/": to, "/none": to + "/404", schema.AndroidLinksPath: to + "/404"}
 		return func() error { return goes(host, set) }
 	})
-	if a := s.visit(t, http.MethodGet, schema.AppleLinksPath, "Host", host); a.Raw != apple || a.Header.Get("Content-Type") != "application/json" {
-		t.Error(a)
-	}
+	wantJSON(schema.AppleLinksPath, host, apple)
 	testkit.Must(t, goes(host, map[string]string{"/late": set["/"] + "/late"}))
 	edge := s.programs[len(s.programs)-1]
 	edge.kill(t)

@@ -46,14 +46,16 @@ func TestExtension(t *testing.T) {
 		}
 	})
 	t.Run("previews get the card, counted as the click of a bot", func(t *testing.T) {
-		testkit.Must(t, s.answer(t, "/"+hash, http.StatusOK, `<meta property="og:title" content="A card">`, "User-Agent", unfurler))
+		const title = `<meta property="og:title" content="A card">`
+		testkit.Must(t, s.answer(t, "/"+hash, http.StatusOK, title, "User-Agent", unfurler))
 		owner.WaitTotal(t, hash, 11)
 		testkit.Equal(t, "bots", number(t, owner.Stats(t, hash)["devices"].(object), "bot"), 1)
 	})
 	t.Run("reports have routes and campaigns, and filter by them", func(t *testing.T) {
 		for _, path := range []string{"/api/v1/links/" + hash + "/report?" + week(), "/api/v1/report?" + week()} {
 			report := owner.Get(t, path).Want(t, http.StatusOK).Body
-			testkit.Equal(t, "routes", names(t, report, "routes"), map[string]int64{"phones": 2, "austria": 2, "chrome": 2, "": 4})
+			testkit.Equal(t, "routes", names(t, report, "routes"),
+				map[string]int64{"phones": 2, "austria": 2, "chrome": 2, "": 4})
 			testkit.Equal(t, "campaigns", names(t, report, "campaigns"), map[string]int64{"letter": 4, "": 6})
 			report = owner.Get(t, path+"&route=austria").Want(t, http.StatusOK).Body
 			testkit.Equal(t, "countries of a route", names(t, report, "countries"), map[string]int64{"AT": 2})

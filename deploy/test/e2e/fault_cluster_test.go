@@ -3,17 +3,13 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
-	"linkstream/ingest/verify"
 	"linkstream/schema"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
@@ -29,12 +25,10 @@ const (
 // loadedCluster is a system whose links visitors follow.
 type loadedCluster struct {
 	*cluster
-	random  *rand.Rand
-	visits  []target // of all links that are followed, with the outcomes so far
-	links   []string // hashes of the links that the visitors follow
-	load    *load    // nil while there are no visitors
-	allowed []string // metrics of losses that the faults so far may cause
-	lost    float64  // clicks that ended programs have dropped
+	random *rand.Rand
+	visits []target // of all links that are followed, with the outcomes so far
+	links  []string // hashes of the links that the visitors follow
+	load   *load    // nil while there are no visitors
 }
 
 // startLoadedCluster starts services on engines that no other test uses, and visitors.
@@ -139,60 +133,36 @@ func (c *loadedCluster) pause(most time.Duration) {
 	<-time.After(time.Duration(c.random.Int64N(int64(most))))
 }
 
-// allow says that a fault may cause losses that these metrics count.
-func (c *loadedCluster) allow(metrics ...string) { c.allowed = append(c.allowed, metrics...) }
-
-// crash kills a program that is ready. It must not have lost clicks before, except those that it may lose: its
-// counters die with it.
+// crash kills a program that is ready. It must not have lost clicks before: its counters die with it.
 func (c *loadedCluster) crash(t *testing.T, p *program) {
 	t.Helper()
-	c.lost += c.losses(t, p)
+	p.wantNoLosses(t)
 	p.kill(t)
 }
 
-// losses checks that all losses that a program has counted since its start are allowed, and returns how many clicks
-// it has dropped.
-func (c *loadedCluster) losses(t *testing.T, p *program) (dropped float64) {
+// wantNoLosses requires that a program has counted no loss since its start.
+func (p *program) wantNoLosses(t *testing.T) {
 	t.Helper()
-	for _, name := range p.having(losses) {
-		value := p.metric(t, name)
-		if value != 0 && !slices.Contains(c.allowed, name) {
-			t.Errorf("%s of %s is %v, want 0", name, p.name, value)
-		}
-		if name == counterDropped {
-			dropped += value
-		}
+	for _, name := range losses[p.name] {
+		testkit.Equal(t, name+" of "+p.name, p.metric(t, name), 0)
 	}
-	return dropped
 }
 
-// settle stops the visitors and requires that all programs recover, that each answered redirect is counted once, in the
-// statistics and in the list, and that no other click is lost than countLost says.
+// settle stops the visitors and requires that all programs recover, and that each answered redirect is counted once, in
+// the statistics and in the list.
 func (c *loadedCluster) settle(t *testing.T) {
 	t.Helper()
-	defer func() {
-		if t.Failed() {
-			out, errOut, _ := c.verify(t) // which clicks are missing, and where
-			t.Logf("%s%s", out, errOut)
-		}
-	}()
 	c.stopVisitors(t)
 	begin := time.Now()
 	c.awaitReady(t)
 	for _, p := range c.programs {
-		for _, name := range p.having(backlogs) {
+		if name := backlogs[p.name]; name != "" {
 			p.awaitMetric(t, name, func(n float64) bool { return n == 0 })
 		}
+		p.wantNoLosses(t)
 	}
-	for _, p := range c.programs {
-		c.losses(t, p) // those that are not allowed
-	}
-	if lost := c.countLost(t); lost == 0 {
-		checkTotals(t, c.owner(), c.visits)
-		c.wantVerified(t)
-	} else {
-		c.checkSum(t)
-	}
+	checkTotals(t, c.owner(), c.visits)
+	c.wantVerified(t)
 	t.Logf("all clicks were counted %v after the last visit", time.Since(begin).Round(time.Millisecond))
 	c.checkList(t)
 }
@@ -208,50 +178,6 @@ func (c *loadedCluster) checkList(t *testing.T) {
 			t.Errorf("%q has %d clicks in the list, %d in its statistics", hash, listed, total)
 		}
 	}
-}
-
-// countLost returns how many clicks edges have counted as dropped and, where clicks may be missing, how many verify
-// misses: a worker that is told to stop while it inserts does not count those before its batch.
-func (c *loadedCluster) countLost(t *testing.T) int64 {
-	t.Helper()
-	lost := c.lost
-	for _, p := range c.programs {
-		if slices.Contains(p.having(losses), counterDropped) {
-			lost += p.metric(t, counterDropped)
-		}
-	}
-	if !slices.Contains(c.allowed, counterMissing) {
-		return int64(lost)
-	}
-	out, errOut, _ := c.verify(t, "-json")
-	var report verify.Report
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatalf("verify: %v\n%s", err, errOut)
-	}
-	return int64(lost) + int64(report.Totals.Missing)
-}
-
-// checkSum is checkTotals where clicks are lost, of whatever links.
-func (c *loadedCluster) checkSum(t *testing.T) {
-	t.Helper()
-	var answered, cut, total, lost int64
-	for _, link := range c.visits {
-		answered, cut = answered+link.answered, cut+link.cut
-	}
-	testkit.SucceedsWithin(t, 2*testkit.Patience, func() error {
-		total, lost = 0, c.countLost(t)
-		for _, link := range c.visits {
-			total += c.owner().Total(t, link.hash)
-		}
-		if total+lost < answered {
-			return fmt.Errorf("%d clicks are counted and %d lost, %d were answered", total, lost, answered)
-		}
-		return nil
-	})
-	if total+lost > answered+cut {
-		t.Errorf("%d clicks are counted and %d lost, only %d were answered and %d interrupted", total, lost, answered, cut)
-	}
-	t.Logf("answered %d, interrupted %d, counted %d, lost %d", answered, cut, total, lost)
 }
 
 // fault is a way in which engines or programs fail under load.
@@ -289,17 +215,4 @@ var losses = map[string][]string{
 }
 
 // backlogs are the metrics of clicks that a service has yet to deliver.
-var backlogs = map[string][]string{"edge": {gaugePending}, "ingest": {gaugeLag}}
-
-// ofTopics are the metrics that standalone does not have: it counts from the spool.
-var ofTopics = []string{gaugeLag, counterEpochs, "linkstream_ingest_records_dead_total", "linkstream_ingest_records_deleted_total"}
-
-// having returns the metrics that a program has, of some that are listed by service. Standalone has those of all
-// services.
-func (p *program) having(byService map[string][]string) []string {
-	if p.name == "standalone" {
-		all := slices.Concat(slices.Collect(maps.Values(byService))...)
-		return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(ofTopics, name) })
-	}
-	return byService[p.name]
-}
+var backlogs = map[string]string{"edge": gaugePending, "ingest": gaugeLag}

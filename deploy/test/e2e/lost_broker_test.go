@@ -22,7 +22,8 @@ func TestLostBroker(t *testing.T) {
 	for _, node := range brokers.Nodes {
 		addrs = append(addrs, node.Addr)
 	}
-	s := newServices(t, engineSettings(engines.Postgres(t), strings.Join(addrs, ","), engines.ClickHouse(t)), segmentSetting)
+	env := engineSettings(engines.Postgres(t), strings.Join(addrs, ","), engines.ClickHouse(t))
+	s := newServices(t, env, segmentSetting)
 	s.start(t)
 	c := startLoaded(t, &cluster{system: s})
 	c.awaitReplicas(t, len(brokers.Nodes))

@@ -12,7 +12,6 @@ import (
 const (
 	counterStale    = `linkstream_edge_cache_stale_total{cache="links"}`
 	counterDropped  = "linkstream_edge_clicks_dropped_total"
-	counterShipped  = "linkstream_edge_clicks_shipped_total"
 	counterShipping = "linkstream_edge_ship_failures_total"
 	gaugePending    = "linkstream_edge_spool_pending_clicks"
 	gaugePartitions = "linkstream_ingest_partitions"

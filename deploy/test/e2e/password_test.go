@@ -49,7 +49,8 @@ func TestLinkPassword(t *testing.T) {
 			wantPage(t, s.visit(t, http.MethodGet, "/secret"), "This link asks for a password")
 			wantPage(t, s.visit(t, http.MethodGet, "/secret", "Accept-Language", "pl"), "Ten link wymaga hasła")
 		}
-		wantPage(t, enter(t, s.edge, "secret", "sesame", "192.0.2.1", "Accept-Language", "fr"), "Ce mot de passe est incorrect.")
+		wrong := enter(t, s.edge, "secret", "sesame", "192.0.2.1", "Accept-Language", "fr")
+		wantPage(t, wrong, "Ce mot de passe est incorrect.")
 	})
 	grant := ""
 	t.Run("the right password leads to the target, and that is the click", func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestLinkPassword(t *testing.T) {
 		api := s.all("api")[0]
 		api.kill(whole)
 		if len(s.programs) > 1 {
-			testkit.Equal(t, "status without an api", enter(t, s.edge, "secret", secret, "192.0.2.3").Status, http.StatusServiceUnavailable)
+			testkit.Must(t, enter(t, s.edge, "secret", secret, "192.0.2.3").IsStatus(http.StatusServiceUnavailable))
 			testkit.Must(t, follows(s.edge, "secret"))
 		}
 		api.start(whole)
@@ -127,8 +128,9 @@ func TestLinkPassword(t *testing.T) {
 		change := func(password any, want int) {
 			t.Helper()
 			testkit.Follows(t, time.Second, func(int) func() error {
-				link := owner.Call(t, http.MethodPatch, "/api/v1/links/secret", fmt.Sprintf(`{"password":%s}`, password)).Want(t, http.StatusOK)
-				testkit.Equal(t, "has_password", link.Body["link"].(object)["has_password"], any(password != "null"))
+				body := fmt.Sprintf(`{"password":%s}`, password)
+				edited := owner.Call(t, http.MethodPatch, "/api/v1/links/secret", body).Want(t, http.StatusOK)
+				testkit.Equal(t, "has_password", edited.Body["link"].(object)["has_password"], any(password != "null"))
 				return func() error {
 					for _, edge := range []string{s.edge, other} {
 						if a := call(t, http.MethodHead, edge+"/secret", "", "Cookie", grant); a.Status != want {

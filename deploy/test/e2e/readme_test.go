@@ -71,18 +71,6 @@ func TestFirstCommand(t *testing.T) {
 	}
 }
 
-func TestWalkThrough(t *testing.T) {
-	steps := commandsBelow("Walk-through", "# Title\n```sh\nnot this\n```\n## A Walk-through\ntext\n```sh\nTOKEN=ls_x # yours\n\n"+
-		"one \\\n  two\n# a comment\n# → three\n# → four\n```\n### More\n```text\nnor this\n```\n```sh\nlast\n```\n"+
-		"## Next\n```sh\nnor that\n```\n")
-	got := fmt.Sprintf("%q", steps)
-	want := fmt.Sprintf("%q", []step{{command: "TOKEN=ls_x # yours"}, {"one \\\n  two", []string{"three", "four"}},
-		{command: "last"}})
-	if got != want {
-		t.Errorf("walkThrough:\n%s, want\n%s", got, want)
-	}
-}
-
 // step is a command of the walk-through and texts that its output contains.
 type step struct {
 	command string

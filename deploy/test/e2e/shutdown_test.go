@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"linkstream/edge/spool"
 	linksqlite "linkstream/schema/linkstore/sqlite"
@@ -99,7 +100,8 @@ func startCreation(t *testing.T, s *system) *creation {
 	c := &creation{conn: dial(t, s.api)}
 	c.answer = bufio.NewReader(c.conn)
 	_, err := fmt.Fprintf(c.conn, "POST /api/v1/shorten HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", address(s.api), s.token, len(goodBody))
+		"Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+		address(s.api), s.token, len(goodBody))
 	testkit.Must(t, err)
 	for line := "100 Continue"; line != "\r\n"; {
 		line, err = c.answer.ReadString('\n')
@@ -117,4 +119,16 @@ func (c *creation) finish(t *testing.T) int {
 	testkit.Must(t, err)
 	testkit.Must(t, res.Body.Close())
 	return res.StatusCode
+}
+
+// dial returns a connection with a deadline, which is closed when the test ends.
+func dial(t *testing.T, base string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address(base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(testkit.Patience))
+	return conn
 }

@@ -74,7 +74,8 @@ func newStandalone(t *testing.T, settings ...string) *system {
 	ops := "http://" + testkit.FreeAddress(t)
 	s.env = slices.Concat(s.preset(), []string{patientLookups, "LINKSTREAM_EDGE_URL=" + s.edge}, settings)
 	s.programs = []*program{{name: "standalone", base: s.edge, ops: ops, env: s.env,
-		args: []string{"-data", s.data, "-edge.listen", address(s.edge), "-api.listen", address(s.api), "-ops.listen", address(ops)}}}
+		args: []string{"-data", s.data, "-edge.listen", address(s.edge), "-api.listen", address(s.api),
+			"-ops.listen", address(ops)}}}
 	return s
 }
 

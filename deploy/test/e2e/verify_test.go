@@ -84,7 +84,8 @@ func TestVerify(t *testing.T) {
 		batch.Reset(time.Now())
 		for seq := range uint64(20) {
 			if seq < 10 || seq >= 14 { // 11 to 14 are missing
-				batch.Append(nil, schema.AppendClick(nil, &schema.Click{Lane: lane, Seq: seq + 1, LinkID: 1 << 40, ClickedAt: time.Now()}))
+				click := schema.Click{Lane: lane, Seq: seq + 1, LinkID: 1 << 40, ClickedAt: time.Now()}
+				batch.Append(nil, schema.AppendClick(nil, &click))
 			}
 		}
 		s.produce(t, &batch)
@@ -95,7 +96,8 @@ func TestVerify(t *testing.T) {
 		}
 	})
 	t.Run("it ends with code 2 if it cannot tell", func(t *testing.T) {
-		if out, errOut, code := s.verify(t, "-lanes", filepath.Join(t.TempDir(), "missing")); code != 2 || out != "" || errOut == "" {
+		out, errOut, code := s.verify(t, "-lanes", filepath.Join(t.TempDir(), "missing"))
+		if code != 2 || out != "" || errOut == "" {
 			t.Errorf("exit code %d, printed:\n%s\n%s", code, out, errOut)
 		}
 	})

@@ -44,8 +44,8 @@ func TestWarmRestart(t *testing.T) {
 	for i := range links {
 		s.owner().Alias(t, hash(i), "https://example.com/")
 	}
-	// An edge may read a change in the outbox before the topic has it, and drops what it caches in between. The api empties
-	// the outbox when it stops, and an edge that starts follows the topic to its end.
+	// An edge may read a change in the outbox before the topic has it, and drops what it caches in between. The api
+	// empties the outbox when it stops, and an edge that starts follows the topic to its end.
 	s.stop(t)
 	s.start(t)
 	current(t)
@@ -100,7 +100,8 @@ func TestWarmRestart(t *testing.T) {
 
 	// A damaged file is no obstacle.
 	edge.kill(t)
-	writeFile(t, filepath.Join(setting(edge.env, "LINKSTREAM_SPOOL_DIR"), "links.snapshot"), strings.Repeat("damaged", 1000))
+	snapshot := filepath.Join(setting(edge.env, "LINKSTREAM_SPOOL_DIR"), "links.snapshot")
+	writeFile(t, snapshot, strings.Repeat("damaged", 1000))
 	edge.start(t)
 	visit(t, changed[0], http.StatusGone)
 	visit(t, hash(4), http.StatusFound)

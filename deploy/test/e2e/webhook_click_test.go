@@ -55,7 +55,7 @@ func testWebhooksOfClicks(t *testing.T, s *system, faults func(*testing.T)) {
 	failing.addTo(t, owner, `"events":["link.clicked"],"people_only":false,"tag":"heard"`)
 	steady.addTo(t, owner, `"events":["link.clicked"],"people_only":false,"hash":"heard-2"`)
 	for _, link := range targets {
-		testkit.Must(t, owner.Call(t, http.MethodPatch, "/api/v1/links/"+link.hash, `{"tags":["heard"]}`).IsStatus(http.StatusOK))
+		owner.Call(t, http.MethodPatch, "/api/v1/links/"+link.hash, `{"tags":["heard"]}`).Want(t, http.StatusOK)
 	}
 	load := startLoad([]string{s.edge}, uint64(time.Now().UnixNano()), webhookPause, targets...)
 	faults(t)

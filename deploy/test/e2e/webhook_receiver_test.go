@@ -34,7 +34,8 @@ type receiver struct {
 
 // listenForWebhook starts a receiver. fail is told how many messages were known before, and whether this one was
 // among them.
-func listenForWebhook(t *testing.T, fail func(w http.ResponseWriter, req *http.Request, known int, again bool)) *receiver {
+func listenForWebhook(t *testing.T,
+	fail func(w http.ResponseWriter, req *http.Request, known int, again bool)) *receiver {
 	t.Helper()
 	r := &receiver{fail: fail, bodies: map[string]string{}, clicks: map[string]string{}, ofLinks: map[string]int64{}}
 	r.server = httptest.NewServer(r)
