@@ -32,12 +32,13 @@ check: ## check format, code with every build tag, and the rules of deploy/test/
 test-engines: ## test with the race detector, on Postgres, Kafka, ClickHouse and in Chromium, which it finds or installs
 	go run ./deploy/tools/engines go test -race -tags engines -timeout 40m ./...
 
-test-deploy: ## test images, manifests, the Debian package, the manual, alerts, certificates, clients, upgrades
+test-deploy: ## test images, manifests, the Debian package, the manual, alerts, certificates, upgrades
 	go test -count 1 -tags deploy -timeout 60m ./deploy/test/outside ./deploy/test/upgrade ./deploy/tools/release
 
-nightly: ## test what takes hours: 3,000 seeds of the simulation, every fault, every scenario of bench, fuzzing
+nightly: ## test what takes hours: 3,000 seeds, faults, all of bench, generated clients, Lighthouse, fuzzing
 	go test -count 1 -tags nightly -timeout 6h ./deploy/test/simulation -seeds 3000
 	go run ./deploy/tools/engines go test -count 1 -tags 'engines nightly' -timeout 3h ./bench ./deploy/test/e2e
+	go test -count 1 -tags 'deploy nightly' -run 'Clients|Lighthouse' -timeout 1h ./deploy/test/outside
 	$(MAKE) fuzz FUZZTIME=1m
 
 fuzz: ## run each fuzz target for FUZZTIME (5s)

@@ -1,4 +1,4 @@
-//go:build deploy
+//go:build deploy && nightly
 
 package outside_test
 
@@ -16,8 +16,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The tests of the API's description, api/rest/openapi.json, use the tools of those who use it: generators of clients, a linter and a
-// generator of requests. The clients are compiled and call the running program.
+// The tests of the API's description, api/rest/openapi.json, use generators of clients. The clients are compiled and call the running
+// program.
 
 const (
 	description = "../../../api/rest/openapi.json"
@@ -25,22 +25,12 @@ const (
 	clientToken = "ls_apiclients0apiclients0apiclients0apiclients0apiclients"
 )
 
-// The folders of installed tools. Each is installed when a test first asks for it.
-
+// npm returns the folder of the installed tools.
 func npm(t *testing.T) (modules string) {
-	return installed(t)(testengines.NPMPackages(t.Context(), logger(t), clientTools))
-}
-
-func maven(t *testing.T) (libs string) {
-	return installed(t)(testengines.MavenLibraries(t.Context(), logger(t), filepath.Join(clientTools, "pom.xml")))
-}
-
-func installed(t *testing.T) func(path string, err error) string {
-	return func(path string, err error) string {
-		t.Helper()
-		testkit.Must(t, err)
-		return path
-	}
+	t.Helper()
+	modules, err := testengines.NPMPackages(t.Context(), logger(t), clientTools)
+	testkit.Must(t, err)
+	return modules
 }
 
 // absolute returns the absolute form of a path.

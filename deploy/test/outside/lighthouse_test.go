@@ -1,4 +1,4 @@
-//go:build deploy
+//go:build deploy && nightly
 
 package outside_test
 

@@ -2,10 +2,11 @@
 
 // Package outside_test tests what ships with the tools of those who use it or run it, as they would: the image and the files of compose,
 // the manifests for Kubernetes, the Debian package with its units, the alerts and the dashboard, the proxies' configurations, the
-// commands of the manual, the release, the API's description, certificates from an authority, a cluster of ClickHouse.
+// commands of the manual, the release, certificates from an authority, a cluster of ClickHouse. With the tag nightly also clients that
+// are generated from the API's description, and Lighthouse.
 //
 // The tests install these tools by the machine's package clients, in the versions that testdata lists. Some need root, to make copies of
-// the machine. They take long, so make test-deploy runs them and make test does not.
+// the machine.
 package outside_test
 
 import (
