@@ -56,15 +56,6 @@ func attacks(s *system.Service, victim string) []attack {
 				path, api, contentType, header(), len(text), text)
 		}
 	}
-	get := func(format string, args ...func() string) func([]byte) []byte {
-		return func(dst []byte) []byte {
-			texts := make([]any, len(args))
-			for i, arg := range args {
-				texts[i] = arg()
-			}
-			return fmt.Appendf(dst, format, texts...)
-		}
-	}
 	const form = "application/x-www-form-urlencoded"
 	account := func() string { return "email=" + rand.Text() + "%40example.com&password=" + rand.Text() }
 	noHeader := func() string { return "" }
@@ -108,6 +99,17 @@ func attacks(s *system.Service, victim string) []attack {
 		{"silent handshakes", load.Flood{Addr: s.EdgeTLS, Spread: true, Conns: 2000}},
 		{"slow senders", load.Flood{Addr: edge, Conns: 500, Pipeline: 1, ByteGap: 50 * time.Millisecond,
 			Request: get("GET /%s HTTP/1.1\r\nHost: "+edge+"\r\n\r\n", hash)}},
+	}
+}
+
+// get returns requests of a format whose parts are made for each request.
+func get(format string, args ...func() string) func([]byte) []byte {
+	return func(dst []byte) []byte {
+		texts := make([]any, len(args))
+		for i, arg := range args {
+			texts[i] = arg()
+		}
+		return fmt.Appendf(dst, format, texts...)
 	}
 }
 
