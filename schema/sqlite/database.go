@@ -159,27 +159,9 @@ func forEachRow(rows *sql.Rows, err error, scan func() error) error {
 	return rows.Err()
 }
 
-// execer is a pool, where each statement is its own transaction, or a transaction. Rows are inserted by Exec and not by
-// a query with RETURNING, because Exec also returns an error of the commit.
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
 func insertedID(result sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
 	return result.LastInsertId()
-}
-
-// oneRow returns sql.ErrNoRows for a statement that changed no row.
-func oneRow(result sql.Result, err error) error {
-	if err != nil {
-		return err
-	}
-	n, err := result.RowsAffected()
-	if err == nil && n == 0 {
-		return sql.ErrNoRows
-	}
-	return err
 }
