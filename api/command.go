@@ -25,22 +25,23 @@ func runCommand(ctx context.Context, cfg settings, command []string, stdout, std
 	if admin.OnlyReads(cfg.admin, command) {
 		openLinks = postgres.OpenCurrent
 	}
-	return withLinks(ctx, cfg, openLinks, report, log, func(db schema.Database, _ *stream.Client, _ *invalidation.Relay) error {
-		var clicks *clickhouse.ClickStore
-		cfg.admin.Parts = admin.Parts{In: os.Stdin, Progress: stderr,
-			Shortener: func(links schema.LinkStore, domains schema.DomainStore) (*shorten.Shortener, error) {
-				return apiservice.NewShortener(cfg.api, links, domains, log)
-			},
-			Clicks: func(ctx context.Context) (_ admin.ClickCounter, err error) {
-				clicks, err = openClicks(ctx, cfg, report)
-				return clicks, err
-			}}
-		err := admin.Run(ctx, db, cfg.admin, command, stdout)
-		if clicks != nil {
-			err = errors.Join(err, clicks.Close())
-		}
-		return err
-	})
+	return withLinks(ctx, cfg, openLinks, report, log,
+		func(db schema.Database, _ *stream.Client, _ *invalidation.Relay) error {
+			var clicks *clickhouse.ClickStore
+			cfg.admin.Parts = admin.Parts{In: os.Stdin, Progress: stderr,
+				Shortener: func(links schema.LinkStore, domains schema.DomainStore) (*shorten.Shortener, error) {
+					return apiservice.NewShortener(cfg.api, links, domains, log)
+				},
+				Clicks: func(ctx context.Context) (_ admin.ClickCounter, err error) {
+					clicks, err = openClicks(ctx, cfg, report)
+					return clicks, err
+				}}
+			err := admin.Run(ctx, db, cfg.admin, command, stdout)
+			if clicks != nil {
+				err = errors.Join(err, clicks.Close())
+			}
+			return err
+		})
 }
 
 // openClicks waits for ClickHouse, which commands only read.

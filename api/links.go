@@ -14,7 +14,8 @@ import (
 
 // withLinks calls use with the link store that open returns, whose changes it publishes until use has returned.
 func withLinks(ctx context.Context, cfg settings, open func(context.Context, postgres.Config) (*postgres.Store, error),
-	report service.WaitReport, log *slog.Logger, use func(schema.Database, *stream.Client, *invalidation.Relay) error) error {
+	report service.WaitReport, log *slog.Logger,
+	use func(schema.Database, *stream.Client, *invalidation.Relay) error) error {
 	client, err := stream.New(cfg.topics, log)
 	if err != nil {
 		return err

@@ -45,7 +45,8 @@ func parseSettings(args []string, stderr io.Writer) (s settings, command []strin
 	}
 	s.api.EdgeURL = service.DefaultEdgeURL
 	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,
-		apiSection{&s.api}, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.clickHooks, &s.logs, &s.ops, &s.traces, &s.admin)
+		apiSection{&s.api}, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.clickHooks, &s.logs, &s.ops, &s.traces,
+		&s.admin)
 	s.admin.EdgeURL = s.api.EdgeURL
 	return s, command, err
 }

@@ -16,7 +16,10 @@ import (
 )
 
 // runCommand runs the command "drain DIR" or "lanes [DIR]".
-func runCommand(ctx context.Context, cfg settings, database postgres.Config, topics stream.Config, command []string, stdout io.Writer, log *slog.Logger) error {
+func runCommand(
+	ctx context.Context, cfg settings, database postgres.Config, topics stream.Config, command []string, stdout io.Writer,
+	log *slog.Logger,
+) error {
 	switch {
 	case len(command) == 2 && command[0] == "drain":
 		return drain(ctx, cfg, database, topics, command[1], stdout, log)
@@ -28,8 +31,8 @@ func runCommand(ctx context.Context, cfg settings, database postgres.Config, top
 	return schema.Errorf(schema.CodeInvalid, "unknown command %q\n\n%s", strings.Join(command, " "), usage)
 }
 
-func drain(ctx context.Context, cfg settings, database postgres.Config, topics stream.Config, dir string, stdout io.Writer,
-	log *slog.Logger) (err error) {
+func drain(ctx context.Context, cfg settings, database postgres.Config, topics stream.Config, dir string,
+	stdout io.Writer, log *slog.Logger) (err error) {
 	links, err := postgres.New(ctx, database)
 	if err != nil {
 		return err

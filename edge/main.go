@@ -34,11 +34,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	edgeservice.BoundGarbage()
 	cfg.Connections.ReserveCPUs()
 	log := logs.Logger(stderr)
-	return service.RunLogged(ctx, log, func(ctx context.Context) error { return serve(ctx, cfg, database, topics, operators, log) })
+	return service.RunLogged(ctx, log,
+		func(ctx context.Context) error { return serve(ctx, cfg, database, topics, operators, log) })
 }
 
-func serve(ctx context.Context, cfg settings, database postgres.Config, topics stream.Config, operators service.OpsConfig,
-	log *slog.Logger) (err error) {
+func serve(ctx context.Context, cfg settings, database postgres.Config, topics stream.Config,
+	operators service.OpsConfig, log *slog.Logger) (err error) {
 	if err := service.KeepPrivate(cfg.Spool.Dir, log); err != nil {
 		return err
 	}
@@ -75,12 +76,13 @@ func serve(ctx context.Context, cfg settings, database postgres.Config, topics s
 		return err
 	}
 	edge.Operate(ops)
-	log.Info("serving short links", "listen", edge.Addr(), "tls", edge.TLSAddr(), "operators", ops.Addr(), "url", cfg.Resolve.URL)
+	log.Info("serving short links", "listen", edge.Addr(), "tls", edge.TLSAddr(), "operators", ops.Addr(), "url",
+		cfg.Resolve.URL)
 	return edge.Run(ctx)
 }
 
-// migrate brings the schema up to date as soon as Postgres answers. The edge is not ready until then, but redirects visitors of the
-// links that it has restored.
+// migrate brings the schema up to date as soon as Postgres answers. The edge is not ready until then, but redirects
+// visitors of the links that it has restored.
 func migrate(ctx context.Context, links *postgres.Store, ops *service.Ops, log *slog.Logger) (stop func()) {
 	var migrated atomic.Bool
 	ops.Require(func(context.Context) error {

@@ -124,7 +124,8 @@ const chunked = -1
 func expectsContinue(lines []byte) bool {
 	for line := range bytes.Lines(lines) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
-		if bytes.EqualFold(name, []byte(fasthttp.HeaderExpect)) && bytes.EqualFold(bytes.TrimSpace(value), []byte("100-continue")) {
+		if bytes.EqualFold(name, []byte(fasthttp.HeaderExpect)) &&
+			bytes.EqualFold(bytes.TrimSpace(value), []byte("100-continue")) {
 			return true
 		}
 	}

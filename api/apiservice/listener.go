@@ -91,7 +91,8 @@ func (l *listener) Accept() (net.Conn, error) {
 
 var (
 	errFull      = &request.Refusal{Status: fasthttp.StatusServiceUnavailable, Message: "Too many connections."}
-	errOfAddress = &request.Refusal{Status: fasthttp.StatusTooManyRequests, Message: "Too many connections from your address."}
+	errOfAddress = &request.Refusal{Status: fasthttp.StatusTooManyRequests, Message: "Too many connections from your " +
+		"address."}
 )
 
 // admit counts a connection, or returns why it is refused.

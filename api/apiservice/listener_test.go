@@ -177,6 +177,7 @@ func TestUnreadBodiesDoNotTakeTheAnswerBack(t *testing.T) {
 	s.metric(t, `linkstream_api_connections 0`)
 	conn := s.dial(t, "127.0.0.1")
 	for range 2 {
-		testkit.Equal(t, "status without a body", askFor(t, conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), 200)
+		testkit.Equal(t, "status without a body", askFor(t, conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
+			200)
 	}
 }

@@ -18,8 +18,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestProcessesShareTheRateLimit runs three services, each on its own opened database, and sends them more requests with one
-// token than the limit leaves. Another process has taken most of it, so that they fit into a minute on a busy machine.
+// TestProcessesShareTheRateLimit runs three services, each on its own opened database, and sends them more requests
+// with one token than the limit leaves. Another process has taken most of it, so that they fit into a minute on a busy
+// machine.
 func TestProcessesShareTheRateLimit(t *testing.T) {
 	path, clicks := filepath.Join(t.TempDir(), "links.db"), sqlitetest.NewClickStore(t)
 	var links *linkstore.Store
@@ -61,7 +62,8 @@ func TestProcessesShareTheRateLimit(t *testing.T) {
 	t.Error("two windows began: the requests take too long")
 }
 
-// statuses sends concurrent requests to the services in turn, as a load balancer does, and counts the answers by status.
+// statuses sends concurrent requests to the services in turn, as a load balancer does, and counts the answers by
+// status.
 func statuses(t *testing.T, bases []string, token string, requests int64) map[int]int {
 	t.Helper()
 	var sent atomic.Int64

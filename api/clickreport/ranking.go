@@ -28,9 +28,9 @@ type Ranking struct {
 	Exact bool      // no clicks were counted since
 }
 
-// Rankings finds the links with the most clicks where finding them takes long: all links that have clicks are read for it. Pages get the
-// last ranking, while a new one is read in the background. Clicks are only ever added, so a ranking is still true as long as the account
-// has as many clicks as at its time.
+// Rankings finds the links with the most clicks where finding them takes long: all links that have clicks are read for
+// it. Pages get the last ranking, while a new one is read in the background. Clicks are only ever added, so a ranking
+// is still true as long as the account has as many clicks as at its time.
 type Rankings struct {
 	reports schema.ReportStore
 	read    *reads.Results[int64, ranked] // by account
@@ -52,7 +52,8 @@ func NewRankings(reports schema.ReportStore, log *slog.Logger) *Rankings {
 // Run returns when ctx is done and no reading is under way any more. Later pages get what is known.
 func (r *Rankings) Run(ctx context.Context) { r.read.Run(ctx) }
 
-// Of returns the ranking of an account that has total clicks since a day; nil if none is known yet. It takes at most rankWait.
+// Of returns the ranking of an account that has total clicks since a day; nil if none is known yet. It takes at most
+// rankWait.
 func (r *Rankings) Of(ctx context.Context, accountID int64, since time.Time, total int64) *Ranking {
 	if total == 0 {
 		return &Ranking{Exact: true}
@@ -81,10 +82,12 @@ func (r *Rankings) Of(ctx context.Context, accountID int64, since time.Time, tot
 	return &Ranking{Links: found.Value.links, At: found.At.UTC(), Exact: judge(*found) == reads.Fresh}
 }
 
-// rankingQuery asks for the links with the most clicks from a day on. The clocks of edges may be ahead, so tomorrow is part of it.
+// rankingQuery asks for the links with the most clicks from a day on. The clocks of edges may be ahead, so tomorrow is
+// part of it.
 func rankingQuery(accountID int64, since, now time.Time) schema.ReportQuery {
 	return schema.ReportQuery{
-		AccountID: accountID, Previous: Bound(AddDays(since, -1)), Bounds: []time.Time{Bound(since), Bound(AddDays(now.In(since.Location()), 2))},
-		Limit: DefaultTop, TopLinks: true, NoNames: true,
+		AccountID: accountID, Previous: Bound(AddDays(since, -1)),
+		Bounds: []time.Time{Bound(since), Bound(AddDays(now.In(since.Location()), 2))},
+		Limit:  DefaultTop, TopLinks: true, NoNames: true,
 	}
 }

@@ -220,7 +220,8 @@ func (d *Dashboard) downloadErrors(c *call) error {
 var (
 	errExporting = &failure{fasthttp.StatusTooManyRequests, "An export of your account is under way",
 		"Please try again when it has ended."}
-	errExports = &failure{fasthttp.StatusServiceUnavailable, "Other exports are under way", "Please try again in a minute."}
+	errExports = &failure{fasthttp.StatusServiceUnavailable, "Other exports are under way",
+		"Please try again in a minute."}
 )
 
 // exportLinks sends the links of the list, or all links of the account, while it reads them. If a store fails, or the

@@ -51,7 +51,8 @@ type testService struct {
 	clicks  *sqlite.ClickStore
 	account schema.Account
 	log     *testkit.Buffer
-	now     func() time.Time // of the service: it stands still, so that no day and no window of attempts ends during a test
+	// of the service: it stands still, so that no day and no window of attempts ends during a test
+	now func() time.Time
 }
 
 // option changes how a service runs.
@@ -128,7 +129,8 @@ func run(t testing.TB, links schema.Database, clicks reads.Store, topics clickre
 // accounts.
 var passwordHash = sync.OnceValue(func() string {
 	salt, text := []byte("salt of a test"), base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, text(salt), text(argon2.IDKey([]byte(password), salt, 1, 8, 1, 32)))
+	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, text(salt),
+		text(argon2.IDKey([]byte(password), salt, 1, 8, 1, 32)))
 })
 
 func (s *testService) addAccount(t testing.TB, email string) schema.Account {

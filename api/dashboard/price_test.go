@@ -11,8 +11,10 @@ import (
 
 // A handler whose work is not constant takes turns, and says so at its route.
 func TestEveryHandlerHasAPrice(t *testing.T) {
-	d, err := dashboard.New(dashboard.Config{URL: schema.MustParseBaseURL("http://localhost"), SignUp: true, PagesPerSecond: 1},
-		dashboard.Parts{Shortener: shorten.New(schema.MustParseBaseURL("http://localhost"), nil, nil, nil), Log: slog.New(slog.DiscardHandler)})
+	d, err := dashboard.New(dashboard.Config{URL: schema.MustParseBaseURL("http://localhost"), SignUp: true,
+		PagesPerSecond: 1},
+		dashboard.Parts{Shortener: shorten.New(schema.MustParseBaseURL("http://localhost"), nil, nil, nil),
+			Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
-// Package invalidation publishes the changes of links and domains, so that every edge drops the cache entries that a change makes
-// stale. The store's outbox has each change from its transaction on, so what is here decides only how soon edges hear of it.
+// Package invalidation publishes the changes of links and domains, so that every edge drops the cache entries that a
+// change makes stale. The store's outbox has each change from its transaction on, so what is here decides only how soon
+// edges hear of it.
 package invalidation
 
 import (
@@ -15,7 +16,8 @@ type database struct {
 	changed func()
 }
 
-// Wrap returns a database that calls changed after each method that has left a change in the outbox, before the method returns.
+// Wrap returns a database that calls changed after each method that has left a change in the outbox, before the method
+// returns.
 func Wrap(db schema.Database, changed func()) schema.Database { return database{db, changed} }
 
 func (d database) after(err error) error {

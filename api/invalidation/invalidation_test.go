@@ -38,11 +38,13 @@ func TestWrap(t *testing.T) {
 	}{
 		{"CreateLink", func() error { return db.CreateLink(t.Context(), &link) }},
 		{"CreateLinks", func() error {
-			return db.CreateLinks(t.Context(), &schema.LinkBatch{AccountID: owner.ID, Links: []schema.Link{{Hash: "two", CreatedAt: now}}})
+			return db.CreateLinks(t.Context(),
+				&schema.LinkBatch{AccountID: owner.ID, Links: []schema.Link{{Hash: "two", CreatedAt: now}}})
 		}},
 		{"UpdateLink", func() error { return db.UpdateLink(t.Context(), &link, schema.LinkEdit{Active: new(false)}, now) }},
 		{"ChangeLinks", func() error {
-			return db.ChangeLinks(t.Context(), &schema.LinkChanges{AccountID: owner.ID, IDs: []int64{link.ID}, At: now, Edit: activate})
+			return db.ChangeLinks(t.Context(), &schema.LinkChanges{AccountID: owner.ID, IDs: []int64{link.ID}, At: now,
+				Edit: activate})
 		}},
 		{"SetTakenDown", func() error { return db.SetTakenDown(t.Context(), 0, "one", true) }},
 		{"DeleteLink", func() error { return db.DeleteLink(t.Context(), link, now) }},

@@ -16,8 +16,8 @@ import (
 const (
 	// relayEvery is how often a relay looks for changes of other processes: of those that were killed, and of commands.
 	relayEvery = time.Second
-	// relayLinger is how long a relay waits for more changes. Clients often create many links at once, and a transaction costs more
-	// than a change.
+	// relayLinger is how long a relay waits for more changes. Clients often create many links at once, and a transaction
+	// costs more than a change.
 	relayLinger  = 20 * time.Millisecond
 	relayTimeout = 15 * time.Second // of a transaction
 	relayPause   = 500 * time.Millisecond
@@ -40,7 +40,8 @@ func NewRelay(outbox schema.Outbox, publish func(context.Context, []schema.Chang
 // RegisterMetrics adds the metrics of the relay to set.
 func (r *Relay) RegisterMetrics(set *metrics.Set) {
 	const waiting = "linkstream_api_changes_waiting_seconds"
-	service.Describe(set, waiting, "Time for which changes of links and domains could not be published; 0 while they can be.")
+	service.Describe(set, waiting, "Time for which changes of links and domains could not be published; 0 while they "+
+		"can be.")
 	set.NewGauge(waiting, func() float64 {
 		since := r.failing.Load()
 		if since == 0 {
@@ -58,7 +59,8 @@ func (r *Relay) Wake() {
 	}
 }
 
-// Run publishes changes until ctx is done, then the rest, unless that fails. Changes that it cannot publish wait in the outbox.
+// Run publishes changes until ctx is done, then the rest, unless that fails. Changes that it cannot publish wait in the
+// outbox.
 func (r *Relay) Run(ctx context.Context) {
 	every := time.NewTicker(relayEvery)
 	defer every.Stop()

@@ -75,14 +75,16 @@ func TestRelay(t *testing.T) {
 
 	published.fail(errors.New("the broker is away"))
 	create("kept")
-	testkit.Eventually(t, "the relay says why it does not publish", func() bool { return log.Contains("the broker is away") })
+	testkit.Eventually(t, "the relay says why it does not publish",
+		func() bool { return log.Contains("the broker is away") })
 	testkit.Eventually(t, "a metric says so", func() bool { return waiting.Get() > 0 })
 	pending, err := store.PendingChanges(t.Context(), 0)
 	testkit.Must(t, err)
 	testkit.Equal(t, "pending", len(pending.Changes), 1)
 	published.fail(nil)
 	published.await(t, "before", "others", "own", "kept")
-	testkit.Eventually(t, "the relay says that it publishes", func() bool { return log.Contains("publishing changes again") })
+	testkit.Eventually(t, "the relay says that it publishes",
+		func() bool { return log.Contains("publishing changes again") })
 	testkit.Eventually(t, "the metric says so", func() bool { return waiting.Get() == 0 })
 	testkit.Equal(t, "lines of the log", strings.Count(log.String(), "\n"), 2)
 

@@ -48,17 +48,20 @@ type Checker struct {
 }
 
 // New returns a Checker. Attempts are limited by the windows of now; nil: time.Now.
-func New(store Store, pool *auth.PasswordPool, now func() time.Time, requests *request.Recorder, log *slog.Logger) *Checker {
+func New(
+	store Store, pool *auth.PasswordPool, now func() time.Time, requests *request.Recorder, log *slog.Logger,
+) *Checker {
 	return &Checker{store: store, guard: NewGuard("link", store, pool, now), requests: requests, log: log}
 }
 
 // Check judges an attempt. Every password is right for a link without one.
 func (c *Checker) Check(ctx context.Context, attempt schema.PasswordAttempt) (schema.PasswordVerdict, error) {
 	var version int64
-	right, wait, err := c.guard.Check(ctx, attempt.LinkID, attempt.Client, attempt.Password, func() (hash string, err error) {
-		hash, version, err = c.store.LinkPassword(ctx, attempt.LinkID)
-		return hash, err
-	})
+	right, wait, err := c.guard.Check(ctx, attempt.LinkID, attempt.Client, attempt.Password,
+		func() (hash string, err error) {
+			hash, version, err = c.store.LinkPassword(ctx, attempt.LinkID)
+			return hash, err
+		})
 	if err != nil || wait > 0 {
 		return schema.PasswordVerdict{Wait: int(wait / time.Second)}, err
 	}
@@ -98,7 +101,8 @@ func Owns(http *fasthttp.RequestCtx) bool {
 
 // Credential returns the digest of a request's token.
 func (c *Checker) Credential(http *fasthttp.RequestCtx) request.Credential {
-	return sha256.Sum256([]byte(strings.TrimPrefix(string(http.Request.Header.Peek(fasthttp.HeaderAuthorization)), "Bearer ")))
+	return sha256.Sum256([]byte(strings.TrimPrefix(string(http.Request.Header.Peek(fasthttp.HeaderAuthorization)),
+		"Bearer ")))
 }
 
 // Handle answers an edge that asks about an attempt.

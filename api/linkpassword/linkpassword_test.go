@@ -31,10 +31,12 @@ func TestCheck(t *testing.T) {
 		return link.ID
 	}
 	locked, other, open := add("locked", 7, hash), add("other", 8, hash), add("open", 0, "")
-	c := linkpassword.New(store, pool, func() time.Time { return now }, request.NewRecorder(metrics.NewSet()), slog.New(slog.DiscardHandler))
+	c := linkpassword.New(store, pool, func() time.Time { return now }, request.NewRecorder(metrics.NewSet()),
+		slog.New(slog.DiscardHandler))
 	check := func(t *testing.T, link int64, client, password string) schema.PasswordVerdict {
 		t.Helper()
-		verdict, err := c.Check(t.Context(), schema.PasswordAttempt{LinkID: link, Client: netip.MustParseAddr(client), Password: password})
+		verdict, err := c.Check(t.Context(), schema.PasswordAttempt{LinkID: link, Client: netip.MustParseAddr(client),
+			Password: password})
 		testkit.Must(t, err)
 		return verdict
 	}
@@ -44,8 +46,10 @@ func TestCheck(t *testing.T) {
 			password string
 			want     schema.PasswordVerdict
 		}{
-			{locked, "open sesame", schema.PasswordVerdict{Right: true, Version: 7}}, {locked, "open", schema.PasswordVerdict{Version: 7}},
-			{other, "open sesame", schema.PasswordVerdict{Right: true, Version: 8}}, {open, "any", schema.PasswordVerdict{Right: true}},
+			{locked, "open sesame", schema.PasswordVerdict{Right: true, Version: 7}},
+			{locked, "open", schema.PasswordVerdict{Version: 7}},
+			{other, "open sesame", schema.PasswordVerdict{Right: true, Version: 8}},
+			{open, "any", schema.PasswordVerdict{Right: true}},
 			{1 << 40, "open sesame", schema.PasswordVerdict{}},
 		} {
 			testkit.Equal(t, a.password, check(t, a.link, "192.0.2.1", a.password), a.want)

@@ -117,7 +117,8 @@ type topic struct {
 // NewHub returns a hub with at most max streams. countedUntil returns the time up to which all clicks are counted;
 // false if that is not known.
 func NewHub(
-	clicks clickStore, links linkStore, countedUntil func(context.Context) (time.Time, bool), max int, set *metrics.Set, log *slog.Logger,
+	clicks clickStore, links linkStore, countedUntil func(context.Context) (time.Time, bool), max int, set *metrics.Set,
+	log *slog.Logger,
 ) *Hub {
 	h := &Hub{clicks: clicks, links: links, countedUntil: countedUntil, log: log,
 		open: turns.NewBound(max, MaxStreams), counted: turns.NewBound(maxLinks, maxLinksOfAccount),

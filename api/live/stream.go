@@ -54,8 +54,9 @@ func (s *Stream) Serve(http *fasthttp.RequestCtx, data func(dst []byte, counts C
 	header := &http.Response.Header
 	header.SetContentLength(-2) // the body ends with the connection
 	head := append([]byte(nil), header.Header()...)
-	late := time.AfterFunc(writeTimeout, s.Close) // the server does not call a hijacker if the connection is closed already
-	owned := http.Conn()                          // whose Close is not left to the server
+	// the server does not call a hijacker if the connection is closed already
+	late := time.AfterFunc(writeTimeout, s.Close)
+	owned := http.Conn() // whose Close is not left to the server
 	http.HijackSetNoResponse(true)
 	http.Hijack(func(conn net.Conn) {
 		defer s.Close()
@@ -65,7 +66,8 @@ func (s *Stream) Serve(http *fasthttp.RequestCtx, data func(dst []byte, counts C
 		left := make(chan struct{})
 		go func() {
 			defer close(left)
-			_, _ = io.ReadFull(conn, make([]byte, 1)) // returns when the client closes the connection, for it has nothing to send
+			// returns when the client closes the connection, for it has nothing to send
+			_, _ = io.ReadFull(conn, make([]byte, 1))
 		}()
 		s.write(conn, head, left, data)
 		owned.Close()

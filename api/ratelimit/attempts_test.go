@@ -150,25 +150,26 @@ func TestAttempts(t *testing.T) {
 			t.Error("refused in the next minute")
 		}
 	})
-	onProcesses(t, "that arrive together are one transaction, and exactly as many pass as may", func(t *testing.T, p processes) {
-		limit := ratelimit.AttemptLimit{Purpose: "flood", PerMinute: 30, PerHour: 300}
-		var passed atomic.Int64
-		var wg sync.WaitGroup
-		for i := range 600 {
-			wg.Go(func() {
-				if attempt(t, p.limiters[i%3], limit.By("me"), attemptLimit.By(fmt.Sprint(i))) == 0 {
-					passed.Add(1)
-				}
-			})
-		}
-		wg.Wait()
-		if passed.Load() != 30 {
-			t.Errorf("%d passed", passed.Load())
-		}
-		if calls := p.calls(); calls > 6 {
-			t.Errorf("%d transactions", calls)
-		}
-	})
+	onProcesses(t, "that arrive together are one transaction, and exactly as many pass as may",
+		func(t *testing.T, p processes) {
+			limit := ratelimit.AttemptLimit{Purpose: "flood", PerMinute: 30, PerHour: 300}
+			var passed atomic.Int64
+			var wg sync.WaitGroup
+			for i := range 600 {
+				wg.Go(func() {
+					if attempt(t, p.limiters[i%3], limit.By("me"), attemptLimit.By(fmt.Sprint(i))) == 0 {
+						passed.Add(1)
+					}
+				})
+			}
+			wg.Wait()
+			if passed.Load() != 30 {
+				t.Errorf("%d passed", passed.Load())
+			}
+			if calls := p.calls(); calls > 6 {
+				t.Errorf("%d transactions", calls)
+			}
+		})
 	onProcesses(t, "are counted every 20 ms, however fast they come", func(t *testing.T, p processes) {
 		var wg sync.WaitGroup
 		for i := range 500 {

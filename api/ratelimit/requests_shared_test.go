@@ -35,7 +35,9 @@ type leaseStore struct {
 	overlapped atomic.Bool // a call was made while another one was in flight
 }
 
-func (s *leaseStore) LeaseRequests(ctx context.Context, tokenID int64, window time.Time, limit int) (granted, left int, err error) {
+func (s *leaseStore) LeaseRequests(
+	ctx context.Context, tokenID int64, window time.Time, limit int,
+) (granted, left int, err error) {
 	s.calls.Add(1)
 	if s.inFlight.Add(1) > 1 {
 		s.overlapped.Store(true)
@@ -82,7 +84,9 @@ func (c *cluster) calls() (sum int64) {
 const floodRequests = 2100
 
 // flood sends that many concurrent requests to each limiter and returns the quotas of those that passed.
-func flood(t *testing.T, tokenID int64, requests int, limiters ...*ratelimit.RequestLimiter) (passed []ratelimit.Quota) {
+func flood(
+	t *testing.T, tokenID int64, requests int, limiters ...*ratelimit.RequestLimiter,
+) (passed []ratelimit.Quota) {
 	t.Helper()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -102,19 +106,20 @@ func flood(t *testing.T, tokenID int64, requests int, limiters ...*ratelimit.Req
 }
 
 func TestSharedRequestLimit(t *testing.T) {
-	onCluster(t, "lets exactly the limit through per window, with few calls to the store", 0, func(t *testing.T, c *cluster) {
-		for range 3 {
-			before := c.calls()
-			if got := flood(t, c.tokenID, floodRequests, c.limiters...); len(got) != 2000 {
-				t.Errorf("%d requests passed", len(got))
+	onCluster(t, "lets exactly the limit through per window, with few calls to the store", 0,
+		func(t *testing.T, c *cluster) {
+			for range 3 {
+				before := c.calls()
+				if got := flood(t, c.tokenID, floodRequests, c.limiters...); len(got) != 2000 {
+					t.Errorf("%d requests passed", len(got))
+				}
+				// 81 calls grant leases, and each limiter may learn once that nothing is left.
+				if calls := c.calls() - before; calls < 81 || calls > 84 {
+					t.Errorf("%d calls to the store", calls)
+				}
+				time.Sleep(time.Minute)
 			}
-			// 81 calls grant leases, and each limiter may learn once that nothing is left.
-			if calls := c.calls() - before; calls < 81 || calls > 84 {
-				t.Errorf("%d calls to the store", calls)
-			}
-			time.Sleep(time.Minute)
-		}
-	})
+		})
 	onCluster(t, "lets exactly the limit through on a slow store", 20*time.Millisecond, func(t *testing.T, c *cluster) {
 		if got := flood(t, c.tokenID, floodRequests, c.limiters...); len(got) != 2000 {
 			t.Errorf("%d requests passed", len(got))
@@ -157,16 +162,17 @@ func TestSharedRequestLimit(t *testing.T) {
 			}
 		}
 	})
-	onCluster(t, "drops a lease whose window ended before the answer arrived", 2*time.Second, func(t *testing.T, c *cluster) {
-		time.Sleep(time.Minute - time.Second)
-		if got := flood(t, c.tokenID, 10, c.limiters[0]); len(got) != 10 || time.Now().Second() != 1+2 {
-			t.Errorf("%d requests passed at %v", len(got), time.Now())
-		}
-		c.stores[0].delay = 0
-		if got := flood(t, c.tokenID, floodRequests, c.limiters[0]); len(got) != 2000-10 {
-			t.Errorf("%d more requests passed in the new window", len(got))
-		}
-	})
+	onCluster(t, "drops a lease whose window ended before the answer arrived", 2*time.Second,
+		func(t *testing.T, c *cluster) {
+			time.Sleep(time.Minute - time.Second)
+			if got := flood(t, c.tokenID, 10, c.limiters[0]); len(got) != 10 || time.Now().Second() != 1+2 {
+				t.Errorf("%d requests passed at %v", len(got), time.Now())
+			}
+			c.stores[0].delay = 0
+			if got := flood(t, c.tokenID, floodRequests, c.limiters[0]); len(got) != 2000-10 {
+				t.Errorf("%d more requests passed in the new window", len(got))
+			}
+		})
 	onCluster(t, "waits for its own minute when the clock of another process is ahead", 0, func(t *testing.T, c *cluster) {
 		allow(t, c.limiters[0], c.tokenID)
 		time.Sleep(58 * time.Second)
@@ -225,22 +231,23 @@ func TestRequestLimiterWithoutStore(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	onCluster(t, "fails every waiting request after 5 seconds when the store hangs", time.Hour, func(t *testing.T, c *cluster) {
-		began := time.Now()
-		var wg sync.WaitGroup
-		for range 100 {
-			wg.Go(func() {
-				_, err := c.limiters[0].Allow(t.Context(), c.tokenID)
-				if schema.ErrorCode(err) != schema.CodeUnavailable {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if took := time.Since(began); took != 5*time.Second || c.calls() != 1 {
-			t.Errorf("took %v and %d calls", took, c.calls())
-		}
-	})
+	onCluster(t, "fails every waiting request after 5 seconds when the store hangs", time.Hour,
+		func(t *testing.T, c *cluster) {
+			began := time.Now()
+			var wg sync.WaitGroup
+			for range 100 {
+				wg.Go(func() {
+					_, err := c.limiters[0].Allow(t.Context(), c.tokenID)
+					if schema.ErrorCode(err) != schema.CodeUnavailable {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if took := time.Since(began); took != 5*time.Second || c.calls() != 1 {
+				t.Errorf("took %v and %d calls", took, c.calls())
+			}
+		})
 	onCluster(t, "stops waiting when the request's context is done", time.Second, func(t *testing.T, c *cluster) {
 		var first sync.WaitGroup
 		first.Go(func() { allow(t, c.limiters[0], c.tokenID) })
@@ -254,15 +261,16 @@ func TestRequestLimiterWithoutStore(t *testing.T) {
 		}
 		first.Wait()
 	})
-	onCluster(t, "completes the call for the others when the first request is cancelled", time.Second, func(t *testing.T, c *cluster) {
-		ctx, cancel := context.WithCancel(t.Context())
-		var first sync.WaitGroup
-		first.Go(func() { _, _ = c.limiters[0].Allow(ctx, c.tokenID) })
-		synctest.Wait()
-		cancel()
-		if got := allow(t, c.limiters[0], c.tokenID); !got.OK || c.calls() != 1 {
-			t.Errorf("%+v after %d calls", got, c.calls())
-		}
-		first.Wait()
-	})
+	onCluster(t, "completes the call for the others when the first request is cancelled", time.Second,
+		func(t *testing.T, c *cluster) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var first sync.WaitGroup
+			first.Go(func() { _, _ = c.limiters[0].Allow(ctx, c.tokenID) })
+			synctest.Wait()
+			cancel()
+			if got := allow(t, c.limiters[0], c.tokenID); !got.OK || c.calls() != 1 {
+				t.Errorf("%+v after %d calls", got, c.calls())
+			}
+			first.Wait()
+		})
 }

@@ -25,7 +25,8 @@ func TestRequestLimiter(t *testing.T) {
 			})
 		})
 	}
-	test("counts down to the limit and then refuses", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
+	test("counts down to the limit and then refuses", func(t *testing.T, limiter *ratelimit.RequestLimiter, token,
+		_ int64) {
 		for i := range 2000 {
 			want := ratelimit.Quota{Limit: 2000, Remaining: 1999 - i, OK: true}
 			if got := allow(t, limiter, token); got != want {
@@ -74,7 +75,8 @@ func TestRequestLimiter(t *testing.T) {
 			}
 		}
 	})
-	test("lets exactly the limit through under concurrent calls", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
+	test("lets exactly the limit through under concurrent calls", func(t *testing.T, limiter *ratelimit.RequestLimiter,
+		token, _ int64) {
 		for range 3 {
 			remaining := 0
 			got := flood(t, token, floodRequests, limiter)
@@ -87,7 +89,8 @@ func TestRequestLimiter(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 	})
-	test("counts many requests together or not at all", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
+	test("counts many requests together or not at all", func(t *testing.T, limiter *ratelimit.RequestLimiter, token,
+		_ int64) {
 		many := func(n int) ratelimit.Quota {
 			t.Helper()
 			quota, err := limiter.AllowMany(t.Context(), token, n)
@@ -120,7 +123,8 @@ func TestRequestLimiter(t *testing.T) {
 		limiter.Return(token, began)
 		testkit.Equal(t, "remaining", allow(t, limiter, token).Remaining, 1998)
 	})
-	test("allocates nothing for a request within a lease", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
+	test("allocates nothing for a request within a lease", func(t *testing.T, limiter *ratelimit.RequestLimiter, token,
+		_ int64) {
 		allow(t, limiter, token)
 		granted, _ := schema.Lease(ratelimit.RequestLimit, 1)
 		// AllocsPerRun calls the function once more than it is told to.

@@ -1,10 +1,10 @@
 // Package reads lets accounts take turns at the reads of the stores, so that no account's reads delay another account
 // by more than one read. Both stores of a service have turns of their own, in two classes:
 //
-//   - Short reads take milliseconds: the statistics of a link, the clicks of a page of links, the clicks of an account by
-//     day. They have half of the store's readers. An account may use all of them while nobody else waits.
-//   - Long reads grow with what the account has: reports, searches, lists by tag or clicks, tags, exports. They have the
-//     other half. One account may use half of that, so that others need not wait until its long reads end.
+//   - Short reads take milliseconds: the statistics of a link, the clicks of a page of links, the clicks of an account
+//     by day. They have half of the store's readers. An account may use all of them while nobody else waits.
+//   - Long reads grow with what the account has: reports, searches, lists by tag or clicks, tags, exports. They have
+//     the other half. One account may use half of that, so that others need not wait until its long reads end.
 //
 // Reads of a few rows by their keys take no turns. The readers of an account's shared reports are a client of their
 // own.
@@ -64,7 +64,8 @@ type kind struct {
 
 var (
 	reportReads = kind{
-		"Other reports of your account are still under way: wait for their answers, ask for shorter ranges, or try again later.",
+		"Other reports of your account are still under way: wait for their answers, ask for shorter ranges, or try again " +
+			"later.",
 		"This report takes too long: ask for a shorter range, or for the links of a tag.",
 	}
 	listReads = kind{

@@ -62,7 +62,9 @@ func (s slowStore) ClickCounts(ctx context.Context, _ int64, ids []int64) (map[i
 	return nil, s.take(ctx, shortRead)
 }
 
-func (s slowStore) Links(ctx context.Context, _ int64, filter schema.LinkFilter, _ int64) ([]schema.Link, int64, error) {
+func (s slowStore) Links(
+	ctx context.Context, _ int64, filter schema.LinkFilter, _ int64,
+) ([]schema.Link, int64, error) {
 	if filter.IsZero() {
 		return nil, 0, nil
 	}
@@ -73,7 +75,9 @@ func (s slowStore) LinkIDs(ctx context.Context, _ int64, _ schema.LinkFilter, _ 
 	return nil, s.take(ctx, longRead)
 }
 
-func (s slowStore) LinksAfter(ctx context.Context, _ int64, _ schema.LinkFilter, _ int64, _ int) ([]schema.Link, error) {
+func (s slowStore) LinksAfter(
+	ctx context.Context, _ int64, _ schema.LinkFilter, _ int64, _ int,
+) ([]schema.Link, error) {
 	return nil, s.take(ctx, longRead)
 }
 

@@ -58,7 +58,8 @@ func TestReadLarge(t *testing.T) {
 	}
 	// All that was taken is free again, also what a body had that fails.
 	for range 3 {
-		leave, err := request.ReadLarge(bodyOf(io.MultiReader(strings.NewReader(strings.Repeat("x", small+2500)), failing{}), -1), limit, bodies, one)
+		leave, err := request.ReadLarge(bodyOf(io.MultiReader(strings.NewReader(strings.Repeat("x", small+2500)), failing{}),
+			-1), limit, bodies, one)
 		testkit.Equal(t, "status of a body that fails", status(err), 400)
 		leave()
 	}

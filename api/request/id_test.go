@@ -20,7 +20,8 @@ func answer(header string) (id, answered string) {
 }
 
 func TestAssign(t *testing.T) {
-	for _, id := range []string{"a", "0190163d-8694-739b-aea5-966c26f8ad91", "Root=1-67891233-abcdef012345678912345678", strings.Repeat("x", 128)} {
+	for _, id := range []string{"a", "0190163d-8694-739b-aea5-966c26f8ad91", "Root=1-67891233-abcdef012345678912345678",
+		strings.Repeat("x", 128)} {
 		t.Run("keeps "+id, func(t *testing.T) {
 			got, answered := answer(id)
 			testkit.Equal(t, "id", got, id)
@@ -37,7 +38,8 @@ func TestAssign(t *testing.T) {
 			testkit.Equal(t, "id of the answer", answered, got)
 		})
 	}
-	t.Run("a request without one has none", func(t *testing.T) { testkit.Equal(t, "id", request.ID(new(fasthttp.RequestCtx)), "") })
+	t.Run("a request without one has none",
+		func(t *testing.T) { testkit.Equal(t, "id", request.ID(new(fasthttp.RequestCtx)), "") })
 }
 
 // Whatever a client sends, an id is short and can stand in a line of a log.
@@ -47,7 +49,8 @@ func FuzzAssign(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, header string) {
 		id, answered := answer(header)
-		if len(id) == 0 || len(id) > 128 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' }) || answered != id {
+		if len(id) == 0 || len(id) > 128 ||
+			strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' }) || answered != id {
 			t.Fatalf("%q becomes %q and is answered as %q", header, id, answered)
 		}
 	})

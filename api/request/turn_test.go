@@ -24,7 +24,9 @@ var (
 
 // flood lets clients send a request after the other until end, and returns how many were admitted and refused. Each
 // admitted request takes work.
-func flood(a *request.Anonymous, clients int, addr func(int) netip.Addr, end, work time.Duration) (admitted, refused int64) {
+func flood(
+	a *request.Anonymous, clients int, addr func(int) netip.Addr, end, work time.Duration,
+) (admitted, refused int64) {
 	var in, out atomic.Int64
 	var wg sync.WaitGroup
 	stop := time.Now().Add(end)
@@ -61,7 +63,8 @@ func TestAnonymousRequestsAreBounded(t *testing.T) {
 			if most := int64(places) * (10_000 + 200 + 251); admitted > most || admitted < most*8/10 {
 				t.Errorf("%d admitted in 10 s", admitted)
 			}
-			if most := int64(512-200*places) * 40; refused > max(0, most) { // each has waited 250 ms, in which 250 per place are admitted
+			if most := int64(512-200*places) * 40; refused > max(0, most) {
+				// each has waited 250 ms, in which 250 per place are admitted
 				t.Errorf("%d refused in 10 s", refused)
 			}
 			testkit.Equal(t, "requests that wait", a.Waiting(), 0)
@@ -247,7 +250,8 @@ func TestSlow(t *testing.T) {
 		testkit.Must(t, err)
 		stranger.End()
 		wg.Wait()
-		if n, most := refusals.Load(), int64(10_000+200+512*4*10); n > most || n < 1000 { // each waits 250 ms if the line is full
+		if n, most := refusals.Load(), int64(10_000+200+512*4*10); n > most || n < 1000 {
+			// each waits 250 ms if the line is full
 			t.Errorf("%d refusals within 10 s, want at most %d", n, most)
 		}
 		testkit.Equal(t, "requests that wait at the end", a.Waiting(), 0)
@@ -385,7 +389,8 @@ func TestLookUp(t *testing.T) {
 		a := request.NewAnonymousOf(1)
 		release := hold(a)
 		began := time.Now()
-		if err := ask(a, token(3), there, func() error { t.Error("it is asked"); return nil }); !errors.Is(err, request.ErrBusy) {
+		if err := ask(a, token(3), there, func() error { t.Error("it is asked"); return nil }); !errors.Is(err,
+			request.ErrBusy) {
 			t.Error(err)
 		}
 		testkit.Equal(t, "wait", time.Since(began), 5*time.Second)

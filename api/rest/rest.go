@@ -104,7 +104,8 @@ type linkStore interface {
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links linkStore,
 	clicks *reads.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub,
-	webhooks *webhook.Sender, shares *sharing.Shares, work *request.Work, requests *request.Recorder, log *slog.Logger) *API {
+	webhooks *webhook.Sender, shares *sharing.Shares, work *request.Work, requests *request.Recorder,
+	log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, countedUntil: countedUntil,
 		live: streams, webhooks: webhooks, shares: shares, bodies: request.NewBodies(),

@@ -82,7 +82,8 @@ func (a *API) routeWebhooks() {
 	a.route(fasthttp.MethodPost, pathWebhook+"/test", request.Constant, a.ofWebhook(a.testWebhook))
 	a.route(fasthttp.MethodPost, pathWebhook+"/rotate", request.Constant, a.ofWebhook(a.rotateSecret))
 	a.route(fasthttp.MethodGet, pathWebhook+"/deliveries", request.Constant, a.ofWebhook(a.listDeliveries))
-	a.route(fasthttp.MethodPost, pathWebhook+"/deliveries/{delivery}/resend", request.Constant, a.ofWebhook(a.resendDelivery))
+	a.route(fasthttp.MethodPost, pathWebhook+"/deliveries/{delivery}/resend", request.Constant,
+		a.ofWebhook(a.resendDelivery))
 }
 
 // createWebhook answers POST /api/v1/webhooks.

@@ -90,7 +90,8 @@ func (s *Shares) Create(ctx context.Context, req Request) (share schema.Share, u
 		return share, "", shorten.InvalidFields(problems)
 	}
 	if req.Password != nil {
-		if share.PasswordHash, err = s.shortener.Passwords().Hash(ctx, turns.Account(req.AccountID), *req.Password); err != nil {
+		if share.PasswordHash, err = s.shortener.Passwords().Hash(ctx, turns.Account(req.AccountID),
+			*req.Password); err != nil {
 			return share, "", err
 		}
 	}

@@ -28,7 +28,9 @@ type LinkName struct {
 // with the changes as in CreateOnce. CodeInvalid and CodeUnsafeURL if the edit is valid for no link; what is wrong for
 // one link only, such as too many tags, is that link's outcome. After an error nothing has changed, unless it is
 // CodeUnavailable: then all or nothing has.
-func (s *Shortener) ChangeAll(ctx context.Context, accountID int64, names []LinkName, edit *Edit, record *Record) ([]Result, error) {
+func (s *Shortener) ChangeAll(
+	ctx context.Context, accountID int64, names []LinkName, edit *Edit, record *Record,
+) ([]Result, error) {
 	results, err := s.named(ctx, accountID, names)
 	if err != nil {
 		return nil, err
@@ -82,7 +84,10 @@ func (s *Shortener) named(ctx context.Context, accountID int64, names []LinkName
 	}
 	results, seen := make([]Result, len(names)), map[int64]bool{}
 	for i, name := range names {
-		at := slices.IndexFunc(byHash[name.Hash], func(link schema.Link) bool { return name.DomainID == nil || link.DomainID == *name.DomainID })
+		at := slices.IndexFunc(byHash[name.Hash], func(link schema.Link) bool {
+			return name.DomainID == nil ||
+				link.DomainID == *name.DomainID
+		})
 		switch {
 		case len(name.Malformed) > 0:
 			results[i].Err = InvalidFields(name.Malformed)
@@ -99,7 +104,9 @@ func (s *Shortener) named(ctx context.Context, accountID int64, names []LinkName
 }
 
 // eachEdit validates an edit and returns what it changes of each link.
-func (s *Shortener) eachEdit(ctx context.Context, accountID int64, edit Edit, now time.Time) (func(schema.Link) (schema.LinkEdit, error), error) {
+func (s *Shortener) eachEdit(
+	ctx context.Context, accountID int64, edit Edit, now time.Time,
+) (func(schema.Link) (schema.LinkEdit, error), error) {
 	_, password, err := s.change(ctx, schema.Link{}, edit, now)
 	if err != nil {
 		return nil, err
@@ -123,7 +130,9 @@ func (s *Shortener) eachEdit(ctx context.Context, accountID int64, edit Edit, no
 
 // ChangeByID is ChangeAll at a time, in whole seconds, for links with IDs, schema.MaxLinkBatch per transaction. It
 // returns how many links have changed, and the first error of one that has not.
-func (s *Shortener) ChangeByID(ctx context.Context, accountID int64, ids []int64, edit *Edit, at time.Time) (changed int, refused, err error) {
+func (s *Shortener) ChangeByID(
+	ctx context.Context, accountID int64, ids []int64, edit *Edit, at time.Time,
+) (changed int, refused, err error) {
 	var each func(schema.Link) (schema.LinkEdit, error)
 	if edit != nil {
 		if each, err = s.eachEdit(ctx, accountID, *edit, at); err != nil {

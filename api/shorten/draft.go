@@ -40,7 +40,8 @@ func (d *draft) begin(req *Request, now time.Time) {
 	d.req, d.v, d.targets = req, newValidation(req.Malformed), d.space[:0]
 	now = now.UTC().Truncate(time.Second) // as precise as the API shows it, so that every store returns the same
 	d.link = schema.Link{
-		AccountID: req.AccountID, URL: req.LongURL, Active: !req.Inactive, CreatedAt: now, Title: req.Title, Tags: d.v.tags(req.Tags),
+		AccountID: req.AccountID, URL: req.LongURL, Active: !req.Inactive, CreatedAt: now, Title: req.Title,
+		Tags:         d.v.tags(req.Tags),
 		ForwardQuery: req.ForwardQuery,
 	}
 	if !req.CreatedAt.IsZero() {

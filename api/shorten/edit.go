@@ -65,7 +65,9 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 const maxEdits = 8
 
 // change validates an edit of a link. password is the new one, "" for none, nil if it stays.
-func (s *Shortener) change(ctx context.Context, link schema.Link, edit Edit, now time.Time) (change schema.LinkEdit, password *string, err error) {
+func (s *Shortener) change(
+	ctx context.Context, link schema.Link, edit Edit, now time.Time,
+) (change schema.LinkEdit, password *string, err error) {
 	v := newValidation(edit.Malformed)
 	var urls []fieldURL
 	change = v.edit(link, edit, now, func(field, address string) { urls = append(urls, fieldURL{field, address}) })
@@ -79,7 +81,9 @@ func (s *Shortener) change(ctx context.Context, link schema.Link, edit Edit, now
 
 // edit returns what an edit changes of a link, and calls eachURL for the URLs that the edit brings, which it does not
 // validate.
-func (v *validation) edit(link schema.Link, edit Edit, now time.Time, eachURL func(field, address string)) schema.LinkEdit {
+func (v *validation) edit(
+	link schema.Link, edit Edit, now time.Time, eachURL func(field, address string),
+) schema.LinkEdit {
 	change := schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
 		ForwardQuery: edit.ForwardQuery, Unchanged: edit.Unchanged}
 	if edit.LongURL != nil {

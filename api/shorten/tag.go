@@ -96,7 +96,8 @@ func (s *Shortener) CountClicks(ctx context.Context, clicks clickCounter, accoun
 	return err
 }
 
-var errCounting = schema.ClientErrorf(schema.CodeBusy, "The clicks of your tags are being counted: try again in a few seconds.")
+var errCounting = schema.ClientErrorf(schema.CodeBusy, "The clicks of your tags are being counted: try again in a few "+
+	"seconds.")
 
 func setClicks(tags []TagCount, clicks map[string]int64) {
 	for i := range tags {
@@ -108,7 +109,9 @@ func setClicks(tags []TagCount, clicks map[string]int64) {
 func (s *Shortener) Run(ctx context.Context) { s.tagClicks.Run(ctx) }
 
 // clicksOf returns the clicks of each of some tags. After an error some clicks are missing.
-func (s *Shortener) clicksOf(ctx context.Context, clicks clickCounter, accountID int64, tags []TagCount) (map[string]int64, error) {
+func (s *Shortener) clicksOf(
+	ctx context.Context, clicks clickCounter, accountID int64, tags []TagCount,
+) (map[string]int64, error) {
 	sums := make(map[string]int64, len(tags))
 	for _, tag := range tags {
 		sums[tag.Tag] = 0

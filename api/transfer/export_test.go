@@ -32,19 +32,22 @@ func (c *clicks) ClickCounts(_ context.Context, ids []int64) (map[int64]int64, e
 func (f *fixture) export(t *testing.T, accountID int64) (file string) {
 	t.Helper()
 	var out bytes.Buffer
-	_, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), accountID, schema.LinkFilter{}, &out)
+	_, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), accountID,
+		schema.LinkFilter{}, &out)
 	testkit.Must(t, err)
 	return out.String()
 }
 
 func TestExport(t *testing.T) {
 	f := newFixture(t)
-	const header = "short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,rules,variants,card,max_clicks,has_password,clicks\r\n"
+	const header = "short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url," +
+		"forward_query,rules,variants,card,max_clicks,has_password,clicks\r\n"
 	if file := f.export(t, f.account); file != header {
 		t.Errorf("%q of an empty account", file)
 	}
 	f.imports(t, exports["linkstream"].file)
-	f.imports(t, lines("alias,long_url,title,tags,created_at", "deleted,https://example.com/,,,", "'=x,https://example.com/,T,,",
+	f.imports(t, lines("alias,long_url,title,tags,created_at", "deleted,https://example.com/,,,",
+		"'=x,https://example.com/,T,,",
 		`t,https://example.com/t,"''=1+1",,2020-01-01`, `q,https://example.com/," ''=1+1 ",-a b,2020-01-01`))
 	link := f.link(t, 0, "deleted")
 	testkit.Must(t, f.DeleteLink(t.Context(), link, time.Now()))
@@ -53,12 +56,17 @@ func TestExport(t *testing.T) {
 	t.Run("has all links in order of their ordinals", func(t *testing.T) {
 		a, b, q, title := f.link(t, 0, "aBc1234"), f.link(t, f.domain, "-x"), f.link(t, 0, "q"), f.link(t, 0, "t")
 		rows := map[int64]string{
-			a.Ordinal: fmt.Sprintf(`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go news,true,`+
-				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,false,%d`, extensionCells, 10*a.ID),
-			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,,,,,false,%d`,
+			a.Ordinal: fmt.Sprintf(`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go `+
+				`news,true,`+
+				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,false,%d`, extensionCells,
+				10*a.ID),
+			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,`+
+				`,,,,false,%d`,
 				b.CreatedAt.UTC().Format("2006-01-02T15:04:05-07:00"), 10*b.ID),
-			q.Ordinal:     fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,2020-01-01T00:00:00+00:00,,,false,,,,,false,%d`, 10*q.ID),
-			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,false,,,,,false,%d`, 10*title.ID),
+			q.Ordinal: fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,`+
+				`2020-01-01T00:00:00+00:00,,,false,,,,,false,%d`, 10*q.ID),
+			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,`+
+				`false,,,,,false,%d`, 10*title.ID),
 		}
 		want := header
 		for ordinal := range int64(10) {
@@ -73,7 +81,8 @@ func TestExport(t *testing.T) {
 	t.Run("comes back from an empty account as it was", func(t *testing.T) {
 		empty := newFixture(t)
 		counts(t, empty.imports(t, file), 4, 0, 0)
-		if got, want := rowsOf(t, empty.export(t, empty.account)), rowsOf(t, file); !slices.EqualFunc(got, want, slices.Equal) {
+		if got, want := rowsOf(t, empty.export(t, empty.account)), rowsOf(t, file); !slices.EqualFunc(got, want,
+			slices.Equal) {
 			t.Errorf("got\n%q\nwant\n%q", got, want)
 		}
 		counts(t, empty.imports(t, file), 0, 4, 0)
@@ -100,11 +109,13 @@ func TestExport(t *testing.T) {
 	})
 	t.Run("reports errors of the stores and of the file", func(t *testing.T) {
 		full := errors.New("disk full")
-		if _, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), f.account, schema.LinkFilter{}, failing{full}); !errors.Is(err, full) {
+		if _, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), f.account,
+			schema.LinkFilter{}, failing{full}); !errors.Is(err, full) {
 			t.Errorf("%v", err)
 		}
 		f.Close()
-		if _, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), f.account, schema.LinkFilter{}, &bytes.Buffer{}); err == nil {
+		if _, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), f.account,
+			schema.LinkFilter{}, &bytes.Buffer{}); err == nil {
 			t.Error("no error of the store")
 		}
 	})
@@ -133,7 +144,9 @@ type growing struct {
 	added int
 }
 
-func (g *growing) LinksAfter(ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int) ([]schema.Link, error) {
+func (g *growing) LinksAfter(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
+) ([]schema.Link, error) {
 	g.added++
 	if g.added > 10 {
 		return nil, errors.New("the export does not end")
@@ -152,7 +165,8 @@ func TestExportReadsPages(t *testing.T) {
 	f.imports(t, file.String())
 	var out bytes.Buffer
 	counter := &clicks{}
-	links, err := transfer.NewExporter(f.shortener.Base(), &growing{fixture: f, t: t}, counter).Export(t.Context(), f.account, schema.LinkFilter{}, &out)
+	links, err := transfer.NewExporter(f.shortener.Base(), &growing{fixture: f, t: t}, counter).Export(t.Context(),
+		f.account, schema.LinkFilter{}, &out)
 	if err != nil || links != 2001 || !slices.Equal(counter.asked, []int{1000, 1000, 1}) {
 		t.Errorf("%d links, %v, counts of %d", links, err, counter.asked)
 	}
@@ -163,7 +177,8 @@ func TestExportReadsPages(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	for cell, want := range map[string]string{
-		"": "", "a": "a", "'": "'", "'a": "'a", "a=b": "a=b", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx",
+		"": "", "a": "a", "'": "'", "'a": "'a", "a=b": "a=b", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@x": "'@x",
+		"\tx": "'\tx", "\rx": "'\rx",
 		"＝1": "'＝1", "'=1": "''=1", "''-": "'''-", " =1": " =1", "''": "''",
 	} {
 		if got := transfer.Guard(cell); got != want || transfer.Unguard(got) != cell {

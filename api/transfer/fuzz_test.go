@@ -37,8 +37,10 @@ func (s *strict) CreateLinks(_ context.Context, batch *schema.LinkBatch) error {
 	batch.Errs = make([]error, len(batch.Links))
 	taken := map[schema.LinkKey]bool{}
 	for i, link := range batch.Links {
-		if !schema.ValidHash(link.Hash) || !utf8.ValidString(link.URL+link.Title+link.ExpiredURL) || bytes.ContainsRune([]byte(link.Title), 0) ||
-			utf8.RuneCountInString(link.Title) > schema.MaxTitleLen || len(link.Tags) > schema.MaxTags || link.CreatedAt.IsZero() {
+		if !schema.ValidHash(link.Hash) || !utf8.ValidString(link.URL+link.Title+link.ExpiredURL) ||
+			bytes.ContainsRune([]byte(link.Title), 0) ||
+			utf8.RuneCountInString(link.Title) > schema.MaxTitleLen || len(link.Tags) > schema.MaxTags ||
+			link.CreatedAt.IsZero() {
 			s.t.Errorf("creates %+v", link)
 		}
 		if taken[link.Key()] {
@@ -98,13 +100,15 @@ func FuzzImport(f *testing.F) {
 // checkReport checks what holds for every file.
 func checkReport(t *testing.T, report transfer.Report, all []transfer.RowError) {
 	t.Helper()
-	if report.Rows != report.Created+report.Present+report.Failed || report.Failed > int64(len(all)) || report.Failed == 0 && len(all) > 0 {
+	if report.Rows != report.Created+report.Present+report.Failed || report.Failed > int64(len(all)) ||
+		report.Failed == 0 && len(all) > 0 {
 		t.Errorf("%+v with %d errors", report.Progress, len(all))
 	}
 	last := 0
 	for _, e := range all {
 		text := e.Column + e.Reason
-		if e.Line < last || e.Line < 2 || e.Reason == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+		if e.Line < last || e.Line < 2 || e.Reason == "" || !utf8.ValidString(text) ||
+			strings.ContainsFunc(text, unicode.IsControl) {
 			t.Errorf("error %+v after line %d", e, last)
 		}
 		last = e.Line

@@ -20,12 +20,14 @@ import (
 
 func TestImportRunsAgain(t *testing.T) {
 	f := newFixture(t)
-	file := lines("alias,domain,long_url,title", "one,,https://example.com/1,", "two,go.example.com,https://example.com/2,",
-		",,https://example.com/3,", ",go.example.com,https://example.com/3,", ",,https://example.com/3,again", "one,,https://example.com/1,again")
+	file := lines("alias,domain,long_url,title", "one,,https://example.com/1,",
+		"two,go.example.com,https://example.com/2,", ",,https://example.com/3,", ",go.example.com,https://example.com/3,",
+		",,https://example.com/3,again", "one,,https://example.com/1,again")
 	report := f.imports(t, file)
 	counts(t, report, 4, 2, 0)
 	derived := report.First[2].ShortURL
-	if report.First[4].ShortURL != derived || report.First[3].ShortURL == derived || len(derived) != len("https://sho.rt/1234567") {
+	if report.First[4].ShortURL != derived || report.First[3].ShortURL == derived ||
+		len(derived) != len("https://sho.rt/1234567") {
 		t.Errorf("%+v", report.First)
 	}
 	_, hash, _ := strings.Cut(derived, "sho.rt/")
@@ -85,7 +87,8 @@ func TestHashesOfRowsWithoutAlias(t *testing.T) {
 	}
 	// Another account has the first hash: the row gets the next one, and keeps it.
 	hash := strings.TrimPrefix(report.First[0].ShortURL, "https://sho.rt/")
-	_, err := f.shortener.Create(t.Context(), shorten.Request{AccountID: f.other, LongURL: "https://example.com/", CustomAlias: &hash, KeepHash: true})
+	_, err := f.shortener.Create(t.Context(), shorten.Request{AccountID: f.other, LongURL: "https://example.com/",
+		CustomAlias: &hash, KeepHash: true})
 	testkit.Must(t, err)
 	previewed, first, second := f.previews(t, file), f.imports(t, file), f.imports(t, file)
 	counts(t, previewed, 2, 0, 0)
@@ -101,8 +104,9 @@ func TestHashesOfRowsWithoutAlias(t *testing.T) {
 // An expired link still has an answer for its visitors, so it moves with the others.
 func TestImportOfExpiredLinks(t *testing.T) {
 	for format, file := range map[transfer.Format]string{
-		transfer.Linkstream: lines("alias,long_url,expires_at,expired_url", "over,https://example.com/a,2021-05-06T07:08:09+00:00,https://example.com/over"),
-		transfer.Kutt:       lines("address,target,expire_in", "over,https://example.com/a,2021-05-06T07:08:09.000Z"),
+		transfer.Linkstream: lines("alias,long_url,expires_at,expired_url",
+			"over,https://example.com/a,2021-05-06T07:08:09+00:00,https://example.com/over"),
+		transfer.Kutt: lines("address,target,expire_in", "over,https://example.com/a,2021-05-06T07:08:09.000Z"),
 	} {
 		t.Run(string(format), func(t *testing.T) {
 			f := newFixture(t)
@@ -119,7 +123,8 @@ func TestImportOfExpiredLinks(t *testing.T) {
 			counts(t, f.imports(t, exported), 0, 1, 0)
 			empty := newFixture(t)
 			counts(t, empty.imports(t, exported), 1, 0, 0)
-			if got, want := rowsOf(t, empty.export(t, empty.account)), rowsOf(t, exported); !slices.EqualFunc(got, want, slices.Equal) {
+			if got, want := rowsOf(t, empty.export(t, empty.account)), rowsOf(t, exported); !slices.EqualFunc(got, want,
+				slices.Equal) {
 				t.Errorf("got\n%q\nwant\n%q", got, want)
 			}
 		})
@@ -135,43 +140,52 @@ func TestErrorsOfRows(t *testing.T) {
 	}{
 		"rules of links": {lines("alias,long_url,tags,expires_at,domain",
 			"a b,ftp://example.com/,UPPER,9999-12-31T12:00:00Z,", "ok,https://example.com/,,,", "api,https://example.com/,,,",
-			",https://evil.example/,,,", ",https://sho.rt/x,,,", "0123456789012345678901,https://example.com/,,,"), 1, []transfer.RowError{
-			{2, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
-			{2, "expires_at", "The time of expiry must be in the future, before the year 9999 ends."}, {2, "long_url", must},
-			{2, "tags", "Each tag must have 1 to 32 characters of a-z, 0-9, _ and -, unlike \"UPPER\"."}, {4, "alias", "The alias is reserved."},
-			{5, "long_url", "The long URL leads to a host that is known as unsafe."},
-			{6, "long_url", "The long URL must not lead to this service itself, or to localhost."},
-			{7, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}}},
-		"values that cannot be read": {lines("alias,long_url,expires_at,domain,is_active", "a,https://example.com/,tomorrow,,",
-			"b,https://example.com/,2099-01-01 00:00:00 XYZ,,", "c,https://example.com/,,no host,", "d,https://example.com/,,,maybe", "e,https://example.com/,1970-01-01,,"), 0,
+			",https://evil.example/,,,", ",https://sho.rt/x,,,", "0123456789012345678901,https://example.com/,,,"), 1,
+			[]transfer.RowError{
+				{2, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
+				{2, "expires_at", "The time of expiry must be in the future, before the year 9999 ends."}, {2, "long_url", must},
+				{2, "tags", "Each tag must have 1 to 32 characters of a-z, 0-9, _ and -, unlike \"UPPER\"."},
+				{4, "alias", "The alias is reserved."},
+				{5, "long_url", "The long URL leads to a host that is known as unsafe."},
+				{6, "long_url", "The long URL must not lead to this service itself, or to localhost."},
+				{7, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}}},
+		"values that cannot be read": {lines("alias,long_url,expires_at,domain,is_active",
+			"a,https://example.com/,tomorrow,,", "b,https://example.com/,2099-01-01 00:00:00 XYZ,,",
+			"c,https://example.com/,,no host,", "d,https://example.com/,,,maybe", "e,https://example.com/,1970-01-01,,"), 0,
 			[]transfer.RowError{{2, "expires_at", "The time of expiry must be like 2030-12-31T23:59:59+00:00."},
-				{3, "expires_at", "The time of expiry must be like 2030-12-31T23:59:59+00:00."}, {4, "domain", "The domain is not a valid host."},
+				{3, "expires_at", "The time of expiry must be like 2030-12-31T23:59:59+00:00."},
+				{4, "domain", "The domain is not a valid host."},
 				{5, "is_active", "The value must be true or false."},
 				{6, "expires_at", "The time of expiry must be like 2030-12-31T23:59:59+00:00."}}},
-		"aliases in use": {lines("alias,long_url", "taken,https://example.com/", "twice,https://example.com/", "twice,https://example.com/2"), 1,
+		"aliases in use": {lines("alias,long_url", "taken,https://example.com/", "twice,https://example.com/",
+			"twice,https://example.com/2"), 1,
 			[]transfer.RowError{{2, "alias", "The alias is already in use on this domain."},
 				{4, "alias", "TWICE"}}},
-		"what is no CSV": {"\xef\xbb\xbfsep=;\r\nalias;long_url\r\n\"a\nb\";x\r\na\"b;y\r\nc;https://example.com/;\r\nd;https://example.com/;more\r\n" +
+		"what is no CSV": {"\xef\xbb\xbfsep=;\r\nalias;long_url\r\n\"a\nb\";x\r\na\"b;y\r\n" +
+			"c;https://example.com/;\r\nd;https://example.com/;more\r\n" +
 			";\r\ne\r\nf;https://example.com/\xff\r\n\"g;https://example.com/", 1, []transfer.RowError{
 			{3, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}, {3, "long_url", must},
-			{5, "", `A cell has a quotation mark in its text. Write such a cell as "…", and each quotation mark in it twice: "say ""hello""".`},
+			{5, "", `A cell has a quotation mark in its text. Write such a cell as "…", and each quotation mark in it twice: ` +
+				`"say ""hello""".`},
 			{7, "", "The row has more cells than there are columns."}, {9, "long_url", "A long URL is required."},
 			{10, "long_url", "The text is not UTF-8. Save the file as CSV in UTF-8."},
 			{11, "", "A cell begins with a quotation mark, and the one that ends it is missing, or text follows it." +
 				` Write such a cell as "…", and each quotation mark in it twice: "say ""hello""".`}}},
-		"passwords of Kutt": {lines("address,target,password", "a,https://example.com/,true", "b,https://example.com/,$2a$12$abc",
-			"c,https://example.com/,false"), 1, []transfer.RowError{
+		"passwords of Kutt": {lines("address,target,password", "a,https://example.com/,true",
+			"b,https://example.com/,$2a$12$abc", "c,https://example.com/,false"), 1, []transfer.RowError{
 			{2, "password", "The link is protected by a password, and would be open to everyone here."},
 			{3, "password", "The link is protected by a password, and would be open to everyone here."}}},
-		"short URLs": {lines("Link,Destination URL", "https://bit.ly/a%2Fb,https://example.com/", "https:///x,https://example.com/",
-			"bit.ly/%C3%A4,https://example.com/", "https://bit.ly/a/b,https://example.com/"), 1, []transfer.RowError{
-			{2, "Link", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
-			{4, "Link", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
-			{5, "Link", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}}},
+		"short URLs": {lines("Link,Destination URL", "https://bit.ly/a%2Fb,https://example.com/",
+			"https:///x,https://example.com/", "bit.ly/%C3%A4,https://example.com/", "https://bit.ly/a/b,https://example.com/"),
+			1, []transfer.RowError{
+				{2, "Link", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
+				{4, "Link", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
+				{5, "Link", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, taken := newFixture(t), "taken"
-			_, err := f.shortener.Create(t.Context(), shorten.Request{AccountID: f.other, LongURL: "https://example.com/", CustomAlias: &taken})
+			_, err := f.shortener.Create(t.Context(), shorten.Request{AccountID: f.other, LongURL: "https://example.com/",
+				CustomAlias: &taken})
 			testkit.Must(t, err)
 			for _, run := range []struct {
 				twice  string
@@ -220,7 +234,8 @@ func TestReportIsBounded(t *testing.T) {
 	}
 	want := []int64{1000, 2000, 2500}
 	for i, p := range progress {
-		if len(progress) != 3 || p.Rows != want[i] || p.Failed != want[i] || p.Bytes <= int64(i) || p.Bytes > int64(file.Len()) {
+		if len(progress) != 3 || p.Rows != want[i] || p.Failed != want[i] || p.Bytes <= int64(i) ||
+			p.Bytes > int64(file.Len()) {
 			t.Errorf("%+v", progress)
 		}
 	}
@@ -242,12 +257,14 @@ func TestChunksOfLongRowsAreShort(t *testing.T) {
 
 func TestHosts(t *testing.T) {
 	f := newFixture(t)
-	file := lines("domain,alias,long_url", "GO.example.com.,a,https://example.com/", "sho.rt,b,https://example.com/", ",c,https://example.com/",
-		"bit.ly,d,https://example.com/", "bit.ly,e,https://example.com/", "bit.ly:443,f,https://example.com/")
+	file := lines("domain,alias,long_url", "GO.example.com.,a,https://example.com/", "sho.rt,b,https://example.com/",
+		",c,https://example.com/", "bit.ly,d,https://example.com/", "bit.ly,e,https://example.com/",
+		"bit.ly:443,f,https://example.com/")
 	for domain, to := range map[*int64]string{nil: "sho.rt", &f.domain: "go.example.com"} {
 		report, err := f.Preview(t.Context(), f.account, strings.NewReader(file), transfer.Options{DomainID: domain})
 		testkit.Must(t, err)
-		want := []transfer.HostUse{{"go.example.com", "go.example.com", 1}, {"sho.rt", "sho.rt", 1}, {"", to, 1}, {"bit.ly", to, 3}}
+		want := []transfer.HostUse{{"go.example.com", "go.example.com", 1}, {"sho.rt", "sho.rt", 1}, {"", to, 1},
+			{"bit.ly", to, 3}}
 		if !slices.Equal(report.Hosts, want) {
 			t.Errorf("%+v, want %+v", report.Hosts, want)
 		}
@@ -344,7 +361,8 @@ func TestConcurrentImportsCreateLinksOnce(t *testing.T) {
 func TestStoresThatFail(t *testing.T) {
 	f := newFixture(t)
 	f.Close()
-	for _, run := range []func(context.Context, int64, io.Reader, transfer.Options) (transfer.Report, error){f.Import, f.Preview} {
+	for _, run := range []func(context.Context, int64, io.Reader, transfer.Options) (transfer.Report, error){f.Import,
+		f.Preview} {
 		report, err := run(t.Context(), f.account, strings.NewReader(manyRows(3)), transfer.Options{})
 		if err == nil || !reflect.DeepEqual(report.Progress, transfer.Progress{}) {
 			t.Errorf("%+v, %v", report.Progress, err)
@@ -358,8 +376,8 @@ func TestRowsThatAreChanged(t *testing.T) {
 	report := f.imports(t, lines("shortCode,longUrl,title,tags,createdAt",
 		"a,https://example.com/,"+strings.Repeat("é", 250)+",,", "b,https://example.com/,\" one\ttwo\n\",,",
 		"c,https://example.com/,,Été|--|ÄÖ|a  b|A-B|"+strings.Repeat("x", 40)+",", "d,https://example.com/,,,"+next,
-		"e,https://example.com/,,,1970-01-01 00:00:00", "f,https://example.com/,,,last year", "g,https://example.com/,,,2020-01-01 00:00:00 CEST",
-		"h,https://example.com/,,1|2|3|4|5|6|7|8|9|10|11,"))
+		"e,https://example.com/,,,1970-01-01 00:00:00", "f,https://example.com/,,,last year",
+		"g,https://example.com/,,,2020-01-01 00:00:00 CEST", "h,https://example.com/,,1|2|3|4|5|6|7|8|9|10|11,"))
 	counts(t, report, 7, 0, 1)
 	if a, b := f.link(t, 0, "a"), f.link(t, 0, "b"); a.Title != strings.Repeat("é", 200) || b.Title != "one two" {
 		t.Errorf("titles %q and %q", a.Title, b.Title)
@@ -383,7 +401,8 @@ func TestRowsThatAreChanged(t *testing.T) {
 func TestTimesOnMachinesOfAnyZone(t *testing.T) {
 	local := time.Local
 	defer func() { time.Local = local }()
-	for zone, text := range map[string]string{"Europe/Berlin": "2020-07-01 12:00:00 CEST", "Africa/Casablanca": "2020-05-01 12:00:00+00:00"} {
+	for zone, text := range map[string]string{"Europe/Berlin": "2020-07-01 12:00:00 CEST",
+		"Africa/Casablanca": "2020-05-01 12:00:00+00:00"} {
 		var err error
 		time.Local, err = time.LoadLocation(zone)
 		testkit.Must(t, err)
@@ -404,7 +423,8 @@ func TestImportOfUnreadableRowsEndsWithItsContext(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	file := "long_url\n" + strings.Repeat("a\"b\n", 2500)
-	report, err := f.Import(ctx, f.account, strings.NewReader(file), transfer.Options{Progress: func(transfer.Progress) { cancel() }})
+	report, err := f.Import(ctx, f.account, strings.NewReader(file),
+		transfer.Options{Progress: func(transfer.Progress) { cancel() }})
 	if !errors.Is(err, context.Canceled) || report.Rows != 1000 {
 		t.Errorf("%+v, %v", report.Progress, err)
 	}

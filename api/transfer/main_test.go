@@ -35,7 +35,8 @@ func newFixture(t *testing.T) *fixture {
 	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { store.Close() }) // again, if the test has closed it
-	f := &fixture{Store: store, account: addAccount(t, store, "a@example.org"), other: addAccount(t, store, "b@example.org")}
+	f := &fixture{Store: store, account: addAccount(t, store, "a@example.org"),
+		other: addAccount(t, store, "b@example.org")}
 	domain := schema.Domain{AccountID: f.account, Host: "go.example.com", CreatedAt: time.Now(), VerifiedAt: time.Now()}
 	testkit.Must(t, store.CreateDomain(t.Context(), &domain))
 	f.domain = domain.ID
@@ -79,8 +80,10 @@ func (f *fixture) previews(t *testing.T, file string) transfer.Report {
 // counts requires what became of the rows.
 func counts(t *testing.T, report transfer.Report, created, present, failed int64) {
 	t.Helper()
-	if report.Created != created || report.Present != present || report.Failed != failed || report.Rows != created+present+failed {
-		t.Fatalf("%+v, want %d created, %d present, %d failed\nerrors %+v", report.Progress, created, present, failed, report.Errors)
+	if report.Created != created || report.Present != present || report.Failed != failed || report.Rows != created+present+
+		failed {
+		t.Fatalf("%+v, want %d created, %d present, %d failed\nerrors %+v", report.Progress, created, present, failed,
+			report.Errors)
 	}
 }
 

@@ -38,10 +38,13 @@ func (s *forgetful) CreateLinks(_ context.Context, batch *schema.LinkBatch) erro
 func (s *forgetful) Links(context.Context, int64, schema.LinkFilter, int64) ([]schema.Link, int64, error) {
 	return []schema.Link{{Ordinal: forgetfulLinks}}, forgetfulLinks, nil
 }
-func (s *forgetful) LinksAfter(_ context.Context, _ int64, _ schema.LinkFilter, ordinal int64, limit int) ([]schema.Link, error) {
+func (s *forgetful) LinksAfter(
+	_ context.Context, _ int64, _ schema.LinkFilter, ordinal int64, limit int,
+) ([]schema.Link, error) {
 	links := make([]schema.Link, 0, limit)
 	for ordinal++; ordinal <= forgetfulLinks && len(links) < limit; ordinal++ {
-		links = append(links, schema.Link{ID: ordinal, Ordinal: ordinal, Hash: fmt.Sprint("h", ordinal), URL: longURL(ordinal)})
+		links = append(links, schema.Link{ID: ordinal, Ordinal: ordinal, Hash: fmt.Sprint("h", ordinal),
+			URL: longURL(ordinal)})
 	}
 	return links, nil
 }
@@ -51,7 +54,8 @@ const forgetfulLinks = 100_000
 
 func longURL(i int64) string { return fmt.Sprintf("https://example.com/%060d", i) }
 
-// TestMemoryIsBounded imports an export on its way, and measures what is in use after a tenth of the rows and after all of them.
+// TestMemoryIsBounded imports an export on its way, and measures what is in use after a tenth of the rows and after all
+// of them.
 func TestMemoryIsBounded(t *testing.T) {
 	var early, late uint64
 	measure := func(rows int64) {
@@ -77,7 +81,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		w.CloseWithError(err)
 	}()
 	importer := transfer.NewImporter(shorten.New(base, store, store, list), store, store)
-	report, err := importer.Import(t.Context(), 1, r, transfer.Options{Progress: func(p transfer.Progress) { measure(p.Rows) }})
+	report,
+		err := importer.Import(t.Context(), 1, r, transfer.Options{Progress: func(p transfer.Progress) { measure(p.Rows) }})
 	testkit.Must(t, err)
 	counts(t, report, forgetfulLinks, 0, 0)
 	if store.created != forgetfulLinks {
@@ -112,7 +117,8 @@ func (f *slow) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestImportEndsWithItsReading ends imports while rows are read ahead. Who opened the file may close it when Import returns.
+// TestImportEndsWithItsReading ends imports while rows are read ahead. Who opened the file may close it when Import
+// returns.
 func TestImportEndsWithItsReading(t *testing.T) {
 	base := schema.MustParseBaseURL("https://sho.rt")
 	list, err := blocklist.Open("", nil)

@@ -16,12 +16,13 @@ import (
 // The notes about rows that are changed.
 const (
 	noteClicks    = "Counts of clicks are not taken over: this service counts the clicks that it has redirected."
-	noteCreatedAt = "A time of creation that cannot be read, is in the future or before 1990 is replaced by that of the import."
-	noteTitle     = "A title is cut to 200 characters, and its line breaks become spaces."
-	noteTags      = "Tags become lower-case letters, digits, _ and -, at most 32 characters each."
-	noteAlias     = "A row without an alias gets a random-looking one, and always the same for its long URL."
-	noteExpired   = "A link whose time of expiry has passed is created as one that has expired."
-	noteBanned    = "A link that is banned is created as one that is switched off."
+	noteCreatedAt = "A time of creation that cannot be read, is in the future or before 1990 is replaced by that of the " +
+		"import."
+	noteTitle   = "A title is cut to 200 characters, and its line breaks become spaces."
+	noteTags    = "Tags become lower-case letters, digits, _ and -, at most 32 characters each."
+	noteAlias   = "A row without an alias gets a random-looking one, and always the same for its long URL."
+	noteExpired = "A link whose time of expiry has passed is created as one that has expired."
+	noteBanned  = "A link that is banned is created as one that is switched off."
 )
 
 // item is a row on its way to a link.

@@ -18,18 +18,20 @@
 //	            long_url)
 //
 // Sources, looked up in November 2026:
-//   - Shlink: shlink-web-component, src/short-urls/helpers/ExportShortUrlsBtn.tsx, writes createdAt, domain, shortCode, shortUrl,
-//     longUrl, title, tags (separated by |) and visits. shlink-importer, src/Sources/Csv/CsvImporter.php, reads Long URL, Short code,
-//     Domain, Title and Tags, in any case and with spaces.
-//   - Kutt exports no CSV. The columns are those of its table (server/models/link.model.js: address, description, banned, password,
-//     expire_in, target, visit_count, created_at) and of GET /api/v2/links, which has the domain by its name.
+//   - Shlink: shlink-web-component, src/short-urls/helpers/ExportShortUrlsBtn.tsx, writes createdAt, domain, shortCode,
+//     shortUrl, longUrl, title, tags (separated by |) and visits. shlink-importer, src/Sources/Csv/CsvImporter.php,
+//     reads Long URL, Short code, Domain, Title and Tags, in any case and with spaces.
+//   - Kutt exports no CSV. The columns are those of its table (server/models/link.model.js: address, description,
+//     banned, password, expire_in, target, visit_count, created_at) and of GET /api/v2/links, which has the domain by
+//     its name.
 //   - YOURLS: the columns of its table yourls_url (keyword, url, title, timestamp, ip, clicks), and those of the plugin
 //     YOURLS-Import-Export (fileio/csv.php: source, which is /keyword/, target, hits).
-//   - Bitly publishes no list of columns, and no sample of its own was at hand: all names are those of third parties. URLR's guide
-//     "Migration from Bitly" (URLR/urlr-docs) names Link, Custom Link and Destination URL of the export of Bitly's Links page. Title,
-//     Tags, Date created and Engagements are as users have described them. The importer of DhananjayThomble/URL-Shortener-App
-//     (web/src/lib/import/sources/bitly.ts) reads Bitlink, Long URL, Title, Tags, Created and Total Clicks. Exports by tools have the
-//     names of Bitly's API: link, long_url, title, tags, created_at, and keyword_link in version 3 (tpherndon/bitly_api_examples).
+//   - Bitly publishes no list of columns, and no sample of its own was at hand: all names are those of third parties.
+//     URLR's guide "Migration from Bitly" (URLR/urlr-docs) names Link, Custom Link and Destination URL of the export of
+//     Bitly's Links page. Title, Tags, Date created and Engagements are as users have described them. The importer of
+//     DhananjayThomble/URL-Shortener-App (web/src/lib/import/sources/bitly.ts) reads Bitlink, Long URL, Title, Tags,
+//     Created and Total Clicks. Exports by tools have the names of Bitly's API: link, long_url, title, tags,
+//     created_at, and keyword_link in version 3 (tpherndon/bitly_api_examples).
 //
 // # From a row to a link
 //
@@ -37,10 +39,10 @@
 // working. Otherwise the rules are those of shorten.Create. Any other alias of more than 20 characters is an error of
 // the row.
 //
-//   - Alias and domain are read from their columns, or from the short URL if there is no such column. A custom link of Bitly
-//     takes the place of the bit.ly address. Of custom_bitlinks, up to 20 per row, each becomes a link.
-//   - A domain that the account has verified is used. Links of other hosts come to Options.DomainID: by default the default
-//     domain. Report.Hosts says which.
+//   - Alias and domain are read from their columns, or from the short URL if there is no such column. A custom link of
+//     Bitly takes the place of the bit.ly address. Of custom_bitlinks, up to 20 per row, each becomes a link.
+//   - A domain that the account has verified is used. Links of other hosts come to Options.DomainID: by default the
+//     default domain. Report.Hosts says which.
 //   - The time of creation is kept. The place in lists, which are in the order in which links were added, is not.
 //   - A time of expiry may be in the past: such a link has an answer for its visitors, too.
 //   - Counts are ignored: the service promises exact counts of what it has redirected.

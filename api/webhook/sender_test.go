@@ -89,8 +89,8 @@ func (r *receiver) got() []string {
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // listen adds a receiver and a webhook of the account that leads to it.
-func listen(t *testing.T, store *linkstore.Store, owner schema.Account, answer func(int, http.ResponseWriter)) (*receiver,
-	schema.Webhook) {
+func listen(t *testing.T, store *linkstore.Store, owner schema.Account,
+	answer func(int, http.ResponseWriter)) (*receiver, schema.Webhook) {
 	t.Helper()
 	r := &receiver{seen: map[string]string{}}
 	server := httptest.NewServer(r.handler(t, secret, answer))

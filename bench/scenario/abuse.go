@@ -124,8 +124,8 @@ func combinations(edge, victim string) func([]byte) []byte {
 	}
 }
 
-// heavyReads returns the calls that the owner of an account with many links may make at the same time, and the readers of
-// its shared reports. hash is one of its links.
+// heavyReads returns the calls that the owner of an account with many links may make at the same time, and the readers
+// of its shared reports. hash is one of its links.
 func heavyReads(owner *system.API, hash string, shares []string) []attack {
 	read := func(path string) load.Flood {
 		return load.Flood{Addr: owner.Addr(), Conns: readers, Pipeline: 1, Request: func(dst []byte) []byte {
@@ -157,7 +157,9 @@ func runAbuse(ctx context.Context, r *run) error {
 	if !r.cfg.System.Start {
 		return errors.New("abuse: add -start, as attacks are not for a service that others use")
 	}
-	if _, err := chooseAttacks(append(attacks(&system.Service{API: new(system.API)}, ""), heavyReads(new(system.API), "", nil)...),
+	if _,
+		err := chooseAttacks(append(attacks(&system.Service{API: new(system.API)}, ""),
+		heavyReads(new(system.API), "", nil)...),
 		r.cfg.Attacks); err != nil {
 		return err // before anything is started
 	}

@@ -169,8 +169,8 @@ func (e *env) wantWaiting(t *testing.T, hook schema.Webhook) {
 	testkit.Equal(t, "clicks", strings.Count(waiting[2].Data, "\n"), counted)
 }
 
-// wantDelivered lets the new services deliver the clicks in the topic to the webhook, and requires that it gets each click
-// once.
+// wantDelivered lets the new services deliver the clicks in the topic to the webhook, and requires that it gets each
+// click once.
 func (e *env) wantDelivered(t *testing.T, hook schema.Webhook) {
 	t.Helper()
 	at, err := e.links.QueuedPosition(t.Context(), 0)

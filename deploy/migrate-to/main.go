@@ -25,8 +25,8 @@ counted twice, and visitors are redirected all the time. It
   3. waits until the service is stopped, and sends the clicks that it has recorded and not counted to Kafka.
 
 Start edge, ingest and api on the new engines, and send clients and visitors to them as soon as it says that the links
-are copied. Then stop the old service: until then the clicks of its visitors wait in its spool. migrate-to sends them and
-ends with code 0. Give the new edge a spool of its own.
+are copied. Then stop the old service: until then the clicks of its visitors wait in its spool. migrate-to sends them
+and ends with code 0. Give the new edge a spool of its own.
 
 It may be stopped or killed at any time. Start it again with the same flags until it ends with code 0.
 `

@@ -230,7 +230,8 @@ func TestReady(t *testing.T) {
 	t.Run("not while the link store fails", func(t *testing.T) {
 		e := start(t, nil)
 		e.links.before(func() error { return errors.New("connection refused") })
-		if err := e.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "link store: read 1 links: connection refused") {
+		if err := e.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "link store: read 1 links: connection "+
+			"refused") {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -18,8 +18,8 @@
 //     about links (quota.go).
 //   - A flight is a look-up under way, which all requests for its key share (cache.go).
 //   - A query looks up many links: the look-ups that begin during a query share the next one (batch.go). Hosts are
-//     looked up one by one (hostquery.go). The entry of a host has the URLs to which the domain sends visitors without a
-//     link (site.go).
+//     looked up one by one (hostquery.go). The entry of a host has the URLs to which the domain sends visitors without
+//     a link (site.go).
 //
 // TryResolve does all of this without waiting: if a look-up is needed, it begins the look-up, and the caller asks
 // again when its Waiter is called at the end. So neither a look-up nor a refusal needs a goroutine. Resolve is

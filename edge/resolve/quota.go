@@ -10,13 +10,13 @@ import (
 	"linkstream/schema/turns"
 )
 
-// ErrTooMany means that a look-up is refused, because the client has asked for too many keys that do not exist, or pages
-// about links.
+// ErrTooMany means that a look-up is refused, because the client has asked for too many keys that do not exist, or
+// pages about links.
 var ErrTooMany = errors.New("too many unknown hosts and links, or pages about links")
 
-// quota bounds how many keys that do not exist, or how many pages about links, a client may have looked up: rate per second
-// on average over burst. Look-ups of existing links do not count, so that their clients are never refused, however many
-// links are not cached. A client is a turns.Site. The zero Addr is not bounded.
+// quota bounds how many keys that do not exist, or how many pages about links, a client may have looked up: rate per
+// second on average over burst. Look-ups of existing links do not count, so that their clients are never refused,
+// however many links are not cached. A client is a turns.Site. The zero Addr is not bounded.
 type quota struct {
 	bucket  *turns.Bucket
 	rate    int
@@ -42,7 +42,8 @@ func (q *quota) wait(addr netip.Addr, now time.Time) time.Duration {
 	return q.bucket.Wait(turns.Site(addr), now)
 }
 
-// suspects reports whether a client has asked for a key that does not exist, for which its share has yet to be restored.
+// suspects reports whether a client has asked for a key that does not exist, for which its share has yet to be
+// restored.
 func (q *quota) suspects(addr netip.Addr, now time.Time) bool {
 	return addr.IsValid() && q.bucket.Debt(turns.Site(addr), now) > 0
 }

@@ -12,7 +12,8 @@ import (
 
 func TestContextOfABatch(t *testing.T) {
 	t.Parallel()
-	for name, sent := range map[string]bool{"ends with its caller's while it is sent": false, "does not end after that": true} {
+	for name, sent := range map[string]bool{"ends with its caller's while it is sent": false,
+		"does not end after that": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				parent, cancel := context.WithCancel(t.Context())

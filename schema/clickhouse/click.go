@@ -21,14 +21,17 @@ const (
 	lastPosition = `WITH ` + lastRow + ` AS last
 	SELECT last.1, last.2, last.3, last.4, last.5, last.6, now('UTC') FROM clicks WHERE kafka_partition = ?`
 	// Its rows are of more lanes than these: of each incarnation all of the numbers.
-	laneMarks = `SELECT incarnation, lane, max(seq) FROM clicks WHERE incarnation IN (?) AND lane IN (?) GROUP BY incarnation, lane`
+	laneMarks = `SELECT incarnation, lane, max(seq) FROM clicks WHERE incarnation IN (?) AND lane IN (?) GROUP BY ` +
+		`incarnation, lane`
 	// The last row of a batch, by the primary key of the table.
 	rowOfBatch = `SELECT count() FROM clicks WHERE link_id = ? AND clicked_at = fromUnixTimestamp64Milli(?, 'UTC')
 	AND month = ? AND kafka_partition = ? AND kafka_epoch = ? AND kafka_next = ?`
 )
 
-var combinations = `SELECT account_id, link_id, toDate(clicked_at) AS day, [toString(` + strings.Join(columnsOf(dimensions...), "), toString(") + `)]
-	FROM clicks WHERE account_id IN (?) AND toDate(clicked_at) IN (?) AND link_id IN (?) GROUP BY account_id, day, link_id, ` + allNames
+var combinations = `SELECT account_id, link_id, toDate(clicked_at) AS day, [toString(` +
+	strings.Join(columnsOf(dimensions...), "), toString(") + `)]
+	FROM clicks WHERE account_id IN (?) AND toDate(clicked_at) IN (?) AND link_id IN (?)
+	GROUP BY account_id, day, link_id, ` + allNames
 
 const (
 	maxRows   = 500_000                // of a batch: more could become several blocks

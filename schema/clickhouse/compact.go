@@ -66,16 +66,20 @@ var (
 	buildTable = `CREATE TABLE %s AS clicks`
 	// A month is replaced by hard links to the parts of the table, also to merged ones, and the old parts are removed at
 	// once.
-	syncMerges = `ALTER TABLE %s MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1`
-	aggregates = `INSERT INTO %s (link_id, account_id, clicked_at, weight, lane_clicks, kafka_partition, month, ` + allNames + `)
-	SELECT link_id, account_id, toDateTime64(toDate(clicked_at) AS day, 3, 'UTC'), sum(clicks.weight), 0, -1, ?, ` + allNames + `
+	syncMerges = `ALTER TABLE %s MODIFY SETTING min_rows_to_fsync_after_merge = 1, ` +
+		`min_compressed_bytes_to_fsync_after_merge = 1`
+	aggregates = `INSERT INTO %s (link_id, account_id, clicked_at, weight, lane_clicks, kafka_partition, month, ` +
+		allNames + `)
+	SELECT link_id, account_id, toDateTime64(toDate(clicked_at) AS day, 3, 'UTC'), sum(clicks.weight), 0, -1, ?,
+		` + allNames + `
 	FROM clicks WHERE month = ? AND clicks.weight > 0
 	GROUP BY link_id, day, account_id, ` + allNames
 	// The marks of a partition include the month's last position of it.
 	marks = `INSERT INTO %s (link_id, weight, lane_clicks, kafka_partition, kafka_epoch, kafka_next, kafka_offset,
 		incarnation, lane, seq, month)
 	WITH max((kafka_next, kafka_offset)) AS last
-	SELECT 0, 0, sum(clicks.lane_clicks), kafka_partition, kafka_epoch, last.1, last.2, incarnation, lane, max(clicks.seq), ?
+	SELECT 0, 0, sum(clicks.lane_clicks), kafka_partition, kafka_epoch, last.1, last.2, incarnation, lane,
+		max(clicks.seq), ?
 	FROM clicks WHERE month = ? AND kafka_partition >= 0
 	GROUP BY kafka_partition, kafka_epoch, incarnation, lane`
 	// What must be the same in a month and its compacted form: the clicks with their dimensions, and each lane.

@@ -58,14 +58,19 @@ const singleClicks = `SELECT count() FROM clicks WHERE weight > 0 AND lane_click
 // Links of insertMonthOf.
 const compactedLinks, compactedAccount = 5, 77
 
-// insertMonthOf inserts rows of 3000 clicks of a month, as a worker has long ago, each month in an incarnation of its own.
+// insertMonthOf inserts rows of 3000 clicks of a month, as a worker has long ago, each month in an incarnation of its
+// own.
 func insertMonthOf(t *testing.T, raw driver.Conn, at time.Time, month uint32) {
 	t.Helper()
-	exec(t, raw, fmt.Sprintf(`INSERT INTO clicks (link_id, account_id, clicked_at, device, browser, referrer, country, os, language,
+	exec(t, raw,
+		fmt.Sprintf(`INSERT INTO clicks (link_id, account_id, clicked_at, device, browser, referrer, country, os, language,
 			kafka_partition, kafka_offset, kafka_next, incarnation, lane, seq, month)
-		SELECT number %% %d + 1, %d, toDateTime64('%s', 3, 'UTC') + number * 400, ['bot', 'mobile', 'desktop'][number %% 3 + 1],
-			['Chrome', 'Firefox'][number %% 2 + 1], ['', 'a.example', 'b.example'][number %% 11 %% 3 + 1], ['', 'DE'][number %% 2 + 1],
-			['', 'iOS', 'Linux'][number %% 3 + 1], ['', 'de'][number %% 2 + 1], number %% 2, number + 3000 * %[4]d, if(number >= 2998, number + 3000 * %[4]d + 1, 0), unhex(leftPad('%[4]d', 32, '0')),
+		SELECT number %% %d + 1, %d, toDateTime64('%s', 3, 'UTC') + number * 400,
+			['bot', 'mobile', 'desktop'][number %% 3 + 1],
+			['Chrome', 'Firefox'][number %% 2 + 1], ['', 'a.example', 'b.example'][number %% 11 %% 3 + 1],
+			['', 'DE'][number %% 2 + 1],
+			['', 'iOS', 'Linux'][number %% 3 + 1], ['', 'de'][number %% 2 + 1], number %% 2, number + 3000 * %[4]d,
+			if(number >= 2998, number + 3000 * %[4]d + 1, 0), unhex(leftPad('%[4]d', 32, '0')),
 			number %% 4, intDiv(number, 4) + 1, %[4]d
 		FROM numbers(3000)`, compactedLinks, compactedAccount, at.UTC().Format("2006-01-02 15:04:05"), month))
 }
@@ -200,7 +205,8 @@ func TestCompact(t *testing.T) {
 		wantExactProjections(t, raw)
 	})
 	t.Run("does nothing again, and leaves no tables", func(t *testing.T) {
-		done, err := clickhouse.NewCompactor(store, clickhouse.DefaultRetention(), slog.New(slog.DiscardHandler)).Compact(t.Context())
+		done, err := clickhouse.NewCompactor(store, clickhouse.DefaultRetention(),
+			slog.New(slog.DiscardHandler)).Compact(t.Context())
 		testkit.Must(t, err)
 		testkit.Equal(t, "compacted months", len(done), 0)
 		wantHours(t, store, monthsAgo(14))
@@ -275,8 +281,9 @@ func TestCompactionBesideReadersAndInserts(t *testing.T) {
 	testkit.Equal(t, "late clicks", counts[lateLink], late.Load())
 }
 
-// TestKilledCompaction cuts a compaction off from the server at each of its statements, before or while the server executes
-// it. Nothing that it would have sent afterwards arrives, as if it had been killed. The next one completes its work.
+// TestKilledCompaction cuts a compaction off from the server at each of its statements, before or while the server
+// executes it. Nothing that it would have sent afterwards arrives, as if it had been killed. The next one completes its
+// work.
 func TestKilledCompaction(t *testing.T) {
 	t.Parallel()
 	dsn := engines.ClickHouse(t)
@@ -345,7 +352,8 @@ func TestCompactionOfAChangingMonth(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	for raw, valid := range map[time.Duration]bool{0: true, 120 * day: true, 400 * day: true, 119 * day: false, -day: false} {
+	for raw, valid := range map[time.Duration]bool{0: true, 120 * day: true, 400 * day: true, 119 * day: false,
+		-day: false} {
 		if err := (&clickhouse.Retention{Raw: raw}).Validate(); (err == nil) != valid {
 			t.Errorf("%v: error %v", raw, err)
 		}

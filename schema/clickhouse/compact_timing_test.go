@@ -14,17 +14,19 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// insertTraffic inserts clicks of a month as workers do, in 8 lanes of 4 edges. link is an expression of the click's number n and
-// a random number r.
+// insertTraffic inserts clicks of a month as workers do, in 8 lanes of 4 edges. link is an expression of the click's
+// number n and a random number r.
 func insertTraffic(b *testing.B, raw driver.Conn, begin time.Time, clicks int, link string) {
 	b.Helper()
-	exec(b, raw, fmt.Sprintf(`INSERT INTO clicks (link_id, account_id, clicked_at, device, browser, referrer, country, kafka_partition,
+	exec(b, raw,
+		fmt.Sprintf(`INSERT INTO clicks (link_id, account_id, clicked_at, device, browser, referrer, country, kafka_partition,
 			kafka_offset, kafka_next, incarnation, lane, seq, month)
 		WITH number AS n, cityHash64(n, %[1]d) AS r
 		SELECT (%[2]s) AS link, link %% 1000 + 1,
 			toDateTime64('%[3]s', 3, 'UTC') + toIntervalMillisecond(intDiv(n * 2592000000, %[4]d)),
 			['mobile', 'mobile', 'mobile', 'desktop', 'desktop', 'tablet', 'bot'][r %% 7 + 1],
-			['Chrome', 'Mobile Safari', 'Chrome', 'Mobile Safari', 'Chrome', 'Safari', 'Edge', 'Firefox', 'Opera'][intDiv(r, 7) %% 9 + 1],
+			['Chrome', 'Mobile Safari', 'Chrome', 'Mobile Safari', 'Chrome', 'Safari', 'Edge', 'Firefox',
+				'Opera'][intDiv(r, 7) %% 9 + 1],
 			if(r %% 10 < 6, '', 'host-' || toString(intDiv(r, 63) %% 1000 %% (1 + intDiv(r, 63000) %% 30)) || '.example'),
 			['DE', 'DE', 'DE', 'FR', 'FR', 'US', 'AT', 'CH', 'JP', 'GB'][intDiv(r, 2000000) %% 10 + 1],
 			n %% 4, intDiv(n, 4), if(n %% 10000 = 0, intDiv(n, 4) + 1, 0), reinterpretAsFixedString(sipHash128(n %% 4)), n %% 32,
@@ -32,8 +34,8 @@ func insertTraffic(b *testing.B, raw driver.Conn, begin time.Time, clicks int, l
 		FROM numbers(%[4]d)`, clickhouse.MonthOf(begin), link, begin.Format("2006-01-02 15:04:05"), clicks))
 }
 
-// BenchmarkCompactedDisk compacts a month of a million clicks, and reports bytes on disk and rows per click before and after. Use
-// -benchtime 1x for the time of a compaction.
+// BenchmarkCompactedDisk compacts a month of a million clicks, and reports bytes on disk and rows per click before and
+// after. Use -benchtime 1x for the time of a compaction.
 func BenchmarkCompactedDisk(b *testing.B) {
 	const clicks = 1_000_000
 	for _, traffic := range []struct{ name, link string }{
@@ -67,10 +69,11 @@ func BenchmarkCompactedDisk(b *testing.B) {
 	}
 }
 
-const bytesOnDisk = `SELECT sum(bytes_on_disk) FROM system.parts WHERE database = currentDatabase() AND table = 'clicks' AND active`
+const bytesOnDisk = `SELECT sum(bytes_on_disk) FROM system.parts WHERE database = currentDatabase() AND table = ` +
+	`'clicks' AND active`
 
-// BenchmarkFiveYears reads the statistics and the report of a link with 10,000 clicks in each of 60 months, beside as many on
-// other links, as they are and compacted.
+// BenchmarkFiveYears reads the statistics and the report of a link with 10,000 clicks in each of 60 months, beside as
+// many on other links, as they are and compacted.
 func BenchmarkFiveYears(b *testing.B) {
 	const months, clicks, link = 60, 20_000, 1
 	for _, compacted := range []bool{false, true} {

@@ -60,10 +60,11 @@ func (c *Config) Validate() error {
 var clusterPattern = regexp.MustCompile(`^[A-Za-z0-9._{}-]*$`) // statements contain it without escaping
 
 const (
-	maxConns      = 16               // unless the DSN says otherwise
-	spareConns    = 2                // of them, for what workers do not call
-	reportConns   = 2                // that one report uses at the same time
-	reportThreads = 1                // of each in the server, unless the DSN has max_threads: more gain little beside other queries
+	maxConns    = 16 // unless the DSN says otherwise
+	spareConns  = 2  // of them, for what workers do not call
+	reportConns = 2  // that one report uses at the same time
+	// of each in the server, unless the DSN has max_threads: more gain little beside other queries
+	reportThreads = 1
 	dialTimeout   = 5 * time.Second  // of a connection, unless the DSN says otherwise
 	readTimeout   = 30 * time.Second // of a query
 	insertTimeout = time.Minute      // of a batch

@@ -56,7 +56,8 @@ func TestConfig(t *testing.T) {
 
 func TestSeveralHostsNeedACluster(t *testing.T) {
 	cfg := clickhouse.Config{DSN: "clickhouse://user:s3cret@a:9000,b:9000/clicks"}
-	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "-clickhouse.dsn: several hosts need -clickhouse.cluster") {
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "-clickhouse.dsn: several hosts need "+
+		"-clickhouse.cluster") {
 		t.Errorf("got error %v", err)
 	}
 	cfg.Cluster = "main"
@@ -89,7 +90,8 @@ func TestTLS(t *testing.T) {
 			u.Scheme, u.Host = scheme, serveTLS(t, certFile, keyFile, u.Host)
 			u.RawQuery = "secure=true"
 			cfg := clickhouse.Config{DSN: u.String()}
-			if _, err := clickhouse.OpenClickStore(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "certificate") {
+			if _, err := clickhouse.OpenClickStore(t.Context(), cfg); err == nil ||
+				!strings.Contains(err.Error(), "certificate") {
 				t.Errorf("the certificate of an unknown authority is trusted: %v", err)
 			}
 			clicks, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: u.String(), CAFile: certFile})

@@ -57,8 +57,8 @@ func wantNames(t *testing.T, c column.Interface, want []string) {
 	}
 }
 
-// BenchmarkNames encodes a column of names, and alternates with a loop that leaves this to clickhouse-go. The metric ratio is the time
-// of the former divided by that of the latter.
+// BenchmarkNames encodes a column of names, and alternates with a loop that leaves this to clickhouse-go. The metric
+// ratio is the time of the former divided by that of the latter.
 func BenchmarkNames(b *testing.B) {
 	batch := new(schema.ClickBatch)
 	storetest.NewTraffic().Fill(batch, 0, 100_000)

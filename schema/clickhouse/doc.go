@@ -35,7 +35,7 @@
 //	row        weight  lane_clicks  kafka_partition  incarnation, lane, seq
 //	click      1       1            its partition    of the click
 //	aggregate  n       0            -1               none
-//	mark       0       n            its partition    the lane and its highest seq; kafka_epoch, _next, _offset: its last position
+//	mark       0       n            its partition    the lane, its highest seq and last position (kafka_epoch, _next, _offset)
 //
 // A token fences the inserts of one month. Which month a batch gets, and when a month is closed, is decided by the
 // server's clock; see month.go.
@@ -52,10 +52,10 @@
 //	names of links                link_clients, link_places, link_referrers   clicks, in the order of links
 //	links among those             link_clients                                clicks, in the order of links
 //	names of an account           dimensions, all names together              account_rows, in the order of accounts
-//	visitors                      link_visitors, account_visitors               all of the time from clicks or account_rows
+//	visitors                      link_visitors, account_visitors               all from clicks or account_rows
 //	links of an account           account_links                               account_rows, in the order of accounts
 //	with a filter, names, links   dimensions                                  clicks or account_rows
-//	with a filter, periods        dimensions, if all bounds begin UTC days    else all of the time from clicks or account_rows
+//	with a filter, periods        dimensions, if all bounds begin UTC days    else all from clicks or account_rows
 //
 // Planning takes most of the time of a report of a link. Therefore each query reads one projection, which its settings
 // name, and the queries of a report run at the same time; the edges of all names are one query with a set of groups per
@@ -103,9 +103,9 @@
 //     loses no answered insert. Quorums are parallel, which is the default: otherwise workers of different partitions
 //     would block each other.
 //   - load_balancing = in_order: workers write to and read from the same replica of a shard while it is up.
-//   - select_sequential_consistency has no effect with parallel quorums. A replica that lags may return an old position;
-//     a batch from there has a token that Keeper knows, so it is rejected, and the worker reads the position again. Counts
-//     may lag as much as a replica does.
-//   - enable_shared_storage_snapshot_in_query works on one server. On a cluster, reports compare the totals of their parts,
-//     see ClickStore.Report.
+//   - select_sequential_consistency has no effect with parallel quorums. A replica that lags may return an old
+//     position; a batch from there has a token that Keeper knows, so it is rejected, and the worker reads the position
+//     again. Counts may lag as much as a replica does.
+//   - enable_shared_storage_snapshot_in_query works on one server. On a cluster, reports compare the totals of their
+//     parts, see ClickStore.Report.
 package clickhouse

@@ -15,7 +15,8 @@ import (
 // Queries have their plans tested.
 var Queries = map[string]string{
 	"stats": linkStats, "counts": clickCounts, "position": lastPosition, "marks": laneMarks, "combinations": combinations,
-	"owned counts": ownedCounts, "series": seriesOf(seriesBounds[:]), "lane counts": laneCounts, "totals": linkTotals + unionAll + accountTotals,
+	"owned counts": ownedCounts, "series": seriesOf(seriesBounds[:]), "lane counts": laneCounts, "totals": linkTotals +
+		unionAll + accountTotals,
 }
 
 var seriesBounds = [...]time.Time{time.Unix(1700000100, 0), time.Unix(1700001000, 0)}

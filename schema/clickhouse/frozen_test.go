@@ -14,8 +14,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestFrozenInsertIsNotCountedTwice suspends a worker between its check of the position and its insert, until the server
-// has forgotten the tokens of that time.
+// TestFrozenInsertIsNotCountedTwice suspends a worker between its check of the position and its insert, until the
+// server has forgotten the tokens of that time.
 func TestFrozenInsertIsNotCountedTwice(t *testing.T) {
 	const window, each, batches = 20, 10, 30
 	dsn := engines.ClickHouse(t)

@@ -72,8 +72,8 @@ func TestInsertClicks(t *testing.T) {
 	})
 }
 
-// burnToken makes the server know a token without rows of partition 3, as if it had died between recording the token and
-// adding the part.
+// burnToken makes the server know a token without rows of partition 3, as if it had died between recording the token
+// and adding the part.
 func burnToken(t *testing.T, raw driver.Conn, token string, month uint32) {
 	t.Helper()
 	ctx := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"async_insert": 0, "insert_deduplication_token": token}))
@@ -85,13 +85,15 @@ func burnToken(t *testing.T, raw driver.Conn, token string, month uint32) {
 func wantRows(t *testing.T, raw driver.Conn, partition int, want uint64) {
 	t.Helper()
 	rows := number(t, raw, fmt.Sprintf(`SELECT count() FROM clicks WHERE kafka_partition = %d`, partition))
-	offsets := number(t, raw, fmt.Sprintf(`SELECT uniqExact(kafka_offset) FROM clicks WHERE kafka_partition = %d`, partition))
+	offsets := number(t, raw, fmt.Sprintf(`SELECT uniqExact(kafka_offset) FROM clicks WHERE kafka_partition = %d`,
+		partition))
 	if rows != want || offsets != want {
 		t.Fatalf("partition %d has %d rows of %d records, want %d of each", partition, rows, offsets, want)
 	}
 }
 
-// TestCompetingWorkers counts one partition by several workers, each with its own store and with batches of other lengths.
+// TestCompetingWorkers counts one partition by several workers, each with its own store and with batches of other
+// lengths.
 func TestCompetingWorkers(t *testing.T) {
 	const workers, records = 3, 250
 	dsn := engines.ClickHouse(t)
@@ -149,7 +151,9 @@ func TestManyWorkers(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	openClicks(t, dsn)
 	// Together, the queries of all workers take longer on three connections than the driver waits for a connection.
-	store, err := clickhouse.OnCluster(clickhouse.Config{DSN: dsn + "?max_open_conns=3&dial_timeout=1s&sleep_after_receiving_query_ms=200"})
+	store,
+		err := clickhouse.OnCluster(clickhouse.Config{DSN: dsn +
+		"?max_open_conns=3&dial_timeout=1s&sleep_after_receiving_query_ms=200"})
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
 	var group sync.WaitGroup
@@ -170,7 +174,8 @@ func TestKill(t *testing.T) {
 		const id = "given-up"
 		ended := make(chan error, 1)
 		go func() {
-			ended <- raw.Exec(ch.Context(t.Context(), ch.WithQueryID(id)), "SELECT sleepEachRow(0.1) FROM numbers(300) SETTINGS max_block_size = 1")
+			ended <- raw.Exec(ch.Context(t.Context(), ch.WithQueryID(id)), "SELECT sleepEachRow(0.1) FROM numbers(300) "+
+				"SETTINGS max_block_size = 1")
 		}()
 		testkit.Succeeds(t, func() error {
 			testkit.Equal(t, "error", store.Kill(t.Context(), id, context.Canceled), context.Canceled, cmpopts.EquateErrors())

@@ -11,8 +11,9 @@ import (
 
 const (
 	// Aggregates of compacted months are of no lane.
-	laneCounts = `SELECT incarnation, lane, max(seq), sum(lane_clicks) AS clicks FROM clicks GROUP BY incarnation, lane HAVING clicks > 0`
-	laneGaps   = `SELECT first, last, kafka_partition, kafka_offset, found FROM click_gaps FINAL
+	laneCounts = `SELECT incarnation, lane, max(seq), sum(lane_clicks) AS clicks FROM clicks GROUP BY incarnation, lane ` +
+		`HAVING clicks > 0`
+	laneGaps = `SELECT first, last, kafka_partition, kafka_offset, found FROM click_gaps FINAL
 	WHERE incarnation = ? AND lane = ? ORDER BY first LIMIT ?`
 	addGaps = `INSERT INTO click_gaps (incarnation, lane, first, last, kafka_partition, kafka_offset, found)`
 )

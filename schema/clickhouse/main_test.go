@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(engines.Of(m))
 }
 
-// untilCalm returns how long the tests have to wait where a month begins: late clicks are refused in its first minutes, see
-// InsertMonth, and tests name the month of now.
+// untilCalm returns how long the tests have to wait where a month begins: late clicks are refused in its first minutes,
+// see InsertMonth, and tests name the month of now.
 func untilCalm(now time.Time) time.Duration {
 	const refused, enough = 6 * time.Minute, 15 * time.Minute
 	near := now.Add(enough) // in the new month, if that begins before the tests end
@@ -32,7 +32,8 @@ func untilCalm(now time.Time) time.Duration {
 }
 
 func TestUntilCalm(t *testing.T) {
-	for now, want := range map[string]bool{"2026-11-30T23:44:59Z": false, "2026-11-30T23:45:00Z": true, "2026-12-01T00:05:59Z": true,
+	for now, want := range map[string]bool{"2026-11-30T23:44:59Z": false, "2026-11-30T23:45:00Z": true,
+		"2026-12-01T00:05:59Z": true,
 		"2026-12-01T00:06:00Z": false, "2026-12-31T23:59:59Z": true, "2028-02-29T23:44:00Z": false} {
 		at, err := time.Parse(time.RFC3339, now)
 		if err != nil {

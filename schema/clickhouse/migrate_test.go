@@ -56,7 +56,8 @@ func catalogue(t *testing.T, raw driver.Conn) (all []string) {
 	t.Helper()
 	rows, err := raw.Query(t.Context(), `
 		SELECT row FROM (
-		SELECT arrayStringConcat(['table', name, replaceAll(create_table_query, concat(currentDatabase(), '.'), '')], ' ') AS row
+		SELECT arrayStringConcat(['table', name, replaceAll(create_table_query,
+			concat(currentDatabase(), '.'), '')], ' ') AS row
 		FROM system.tables WHERE database = currentDatabase()
 		UNION ALL
 		SELECT arrayStringConcat(['column', table, toString(position), name, type, default_kind, default_expression,

@@ -31,14 +31,17 @@ const (
 	createMovedFrom = `CREATE TABLE IF NOT EXISTS moved_from (source FixedString(16)) ENGINE = MergeTree ORDER BY source`
 	selectMovedFrom = `SELECT countIf(source = ?), countIf(source != ?) FROM moved_from`
 	insertMovedFrom = `INSERT INTO moved_from (source) VALUES (?)`
-	movedLanes      = `SELECT incarnation, lane, max(seq), sum(lane_clicks) FROM %s WHERE month = ? AND weight = 0 GROUP BY incarnation, lane`
+	movedLanes      = `SELECT incarnation, lane, max(seq), sum(lane_clicks) FROM %s WHERE month = ? AND weight = 0 ` +
+		`GROUP ` +
+		`BY incarnation, lane`
 )
 
 var (
 	insertMovedRows = `INSERT INTO ` + movedBuild +
 		` (link_id, account_id, clicked_at, weight, lane_clicks, kafka_partition, incarnation, lane, seq, month, ` +
 		allNames + `)`
-	movedRows = `SELECT link_id, account_id, clicked_at, weight, [` + strings.ReplaceAll(allNames, ",", "::String,") + `::String] FROM %s
+	movedRows = `SELECT link_id, account_id, clicked_at, weight, [` + strings.ReplaceAll(allNames, ",", "::String,") +
+		`::String] FROM %s
 	WHERE month = ? AND weight > 0`
 )
 

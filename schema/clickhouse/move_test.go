@@ -43,8 +43,10 @@ func countedBy(store *sqlite.ClickStore, path string) clickhouse.Counted {
 
 // oneClick returns a batch of the first click of a lane.
 func oneClick(link int64) *schema.ClickBatch {
-	return storetest.NoNames(&schema.ClickBatch{Next: 1, Time: time.Now(), Offset: []int64{0}, Lane: []schema.Lane{{Number: 3}}, Seq: []uint64{1},
-		LinkID: []int64{link}, AccountID: []int64{1}, ClickedAt: []time.Time{time.Now().UTC()}, Device: []schema.Device{schema.Mobile},
+	return storetest.NoNames(&schema.ClickBatch{Next: 1, Time: time.Now(), Offset: []int64{0},
+		Lane: []schema.Lane{{Number: 3}}, Seq: []uint64{1},
+		LinkID: []int64{link}, AccountID: []int64{1}, ClickedAt: []time.Time{time.Now().UTC()},
+		Device:  []schema.Device{schema.Mobile},
 		Browser: []string{"Firefox"}, Referrer: []string{"a.example"}, Country: []string{"DE"},
 		OS: []string{"iOS"}, Language: []string{"de"}, Route: []string{"phones"}})
 }

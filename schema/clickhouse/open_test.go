@@ -63,9 +63,14 @@ func TestNew(t *testing.T) {
 	for name, read := range map[string]func() error{
 		"ClickCounts": func() error { _, err := store.ClickCounts(t.Context(), 1, []int64{1}); return err },
 		"LinkStats":   func() error { _, err := store.LinkStats(t.Context(), 1); return err },
-		"Report":      func() error { _, err := store.Report(t.Context(), storetest.Days(1, nil, time.Now(), 3)); return err },
+		"Report": func() error {
+			_,
+				err := store.Report(t.Context(), storetest.Days(1, nil, time.Now(), 3))
+			return err
+		},
 	} {
-		t.Run(name+" is unavailable before Migrate", func(t *testing.T) { testkit.WantCode(t, read(), schema.CodeUnavailable) })
+		t.Run(name+" is unavailable before Migrate",
+			func(t *testing.T) { testkit.WantCode(t, read(), schema.CodeUnavailable) })
 	}
 	testkit.Must(t, store.Migrate(t.Context()))
 	_, err = store.ClickCounts(t.Context(), 1, []int64{1})

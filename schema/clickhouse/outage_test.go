@@ -62,8 +62,8 @@ func callsOf(store *clickhouse.ClickStore, batch *schema.ClickBatch) map[string]
 	}
 }
 
-// awaitPosition returns a partition's position once the server answers. Connections from before the outage may fail, but
-// only as unavailable.
+// awaitPosition returns a partition's position once the server answers. Connections from before the outage may fail,
+// but only as unavailable.
 func awaitPosition(t *testing.T, store *clickhouse.ClickStore, partition int) (at schema.Position) {
 	t.Helper()
 	testkit.Succeeds(t, func() (err error) {
@@ -75,8 +75,8 @@ func awaitPosition(t *testing.T, store *clickhouse.ClickStore, partition int) (a
 	return at
 }
 
-// TestKilledServer kills the server repeatedly while it receives batches of two partitions. It has every answered batch, and
-// every other batch as a whole or not at all, and the final counts are exact.
+// TestKilledServer kills the server repeatedly while it receives batches of two partitions. It has every answered
+// batch, and every other batch as a whole or not at all, and the final counts are exact.
 func TestKilledServer(t *testing.T) {
 	const rounds, partitions = 15, 2
 	engine := enginetest.Own(t, testengines.StartClickHouse)
@@ -137,12 +137,17 @@ func TestKilledServer(t *testing.T) {
 func wantExactProjections(t *testing.T, raw driver.Conn) {
 	t.Helper()
 	for _, query := range []string{
-		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toDate(clicked_at), device, browser, sum(weight) FROM clicks GROUP BY ALL)`,
+		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toDate(clicked_at), device, browser, sum(weight) FROM clicks ` +
+			`GROUP ` +
+			`BY ALL)`,
 		`SELECT sum(cityHash64(*)) FROM (SELECT incarnation, lane, max(seq), sum(lane_clicks) FROM clicks GROUP BY ALL)`,
 		`SELECT sum(cityHash64(*)) FROM (SELECT kafka_partition, ` + clickhouse.LastRow + ` FROM clicks GROUP BY ALL)`,
-		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toStartOfFifteenMinutes(clicked_at), sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot') FROM clicks GROUP BY ALL)`,
-		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toDate(clicked_at), os, language, sumIf(weight, device != 'bot') FROM clicks GROUP BY ALL)`,
-		`SELECT sum(cityHash64(*)) FROM (SELECT account_id, toDate(clicked_at), link_id, device, browser, os, language, referrer, country, sum(weight) FROM clicks GROUP BY ALL)`,
+		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toStartOfFifteenMinutes(clicked_at), sumIf(weight, device != ` +
+			`'bot'), sumIf(weight, device = 'bot') FROM clicks GROUP BY ALL)`,
+		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toDate(clicked_at), os, language, sumIf(weight, device != 'bot') ` +
+			`FROM clicks GROUP BY ALL)`,
+		`SELECT sum(cityHash64(*)) FROM (SELECT account_id, toDate(clicked_at), link_id, device, browser, os, language, ` +
+			`referrer, country, sum(weight) FROM clicks GROUP BY ALL)`,
 	} {
 		projected := number(t, raw, query+` SETTINGS force_optimize_projection = 1`)
 		if rows := number(t, raw, query+` SETTINGS optimize_use_projections = 0`); projected != rows {

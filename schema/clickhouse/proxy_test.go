@@ -15,7 +15,8 @@ import (
 type proxy struct {
 	net.Listener
 	target string
-	// on is called with what a client sends. If it returns false, that is the last thing that the server gets from any client.
+	// on is called with what a client sends. If it returns false, that is the last thing that the server gets from any
+	// client.
 	on func(sent []byte, forward func()) bool
 
 	mu    sync.Mutex

@@ -41,7 +41,8 @@ func TestQueryPlans(t *testing.T) {
 		"stats":        {lookingUp("link_clients"), []string{"link_clients"}, []any{storetest.HotLink}, false},
 		"counts":       {reading("link_clients"), []string{"link_clients"}, []any{[]int64{storetest.HotLink, 7919}}, false},
 		"owned counts": {reading("account_links"), []string{"account_links"}, []any{storetest.HotAccount, 1, 7919}, false},
-		"series":       {lookingUp("link_quarters"), []string{"link_quarters"}, []any{[]int64{storetest.HotLink, 7919}}, false},
+		"series": {lookingUp("link_quarters"), []string{"link_quarters"}, []any{[]int64{storetest.HotLink, 7919}},
+			false},
 		"totals": {clickhouse.TotalsSettings(), []string{"link_clients", "account_links"},
 			[]any{[]int64{storetest.HotLink, 7919}, []int64{storetest.HotAccount, 920}}, false},
 		"position": {lookingUp("log_ends"), []string{"log_ends"}, []any{0}, false},
@@ -91,7 +92,8 @@ func explain(t *testing.T, raw driver.Conn, settings ch.Settings, query string, 
 
 func TestStatements(t *testing.T) {
 	raw := openRaw(t, engines.ClickHouse(t))
-	for name, cluster := range map[string]string{"one server": "", "a cluster": "main", "a cluster named by a macro": "{cluster}"} {
+	for name, cluster := range map[string]string{"one server": "", "a cluster": "main",
+		"a cluster named by a macro": "{cluster}"} {
 		statements, err := clickhouse.Statements(cluster)
 		testkit.Must(t, err)
 		t.Run("of "+name+" are valid", func(t *testing.T) {

@@ -341,7 +341,8 @@ func quarters(from, to time.Time) string {
 
 // between is the condition for the clicks from one time to before another, in terms of rows.
 func between(from, to time.Time) string {
-	return fmt.Sprintf("clicked_at >= fromUnixTimestamp64Milli(%d, 'UTC') AND clicked_at < fromUnixTimestamp64Milli(%d, 'UTC')",
+	return fmt.Sprintf("clicked_at >= fromUnixTimestamp64Milli(%d, 'UTC') AND clicked_at < fromUnixTimestamp64Milli(%d, "+
+		"'UTC')",
 		from.UnixMilli(), to.UnixMilli())
 }
 

@@ -25,8 +25,10 @@ const keepVisitors = `INSERT INTO kept_visitors (owner, quarter, visitors)
 // with a name have those of the whole report, or of the time before, by the day. It counts clicks, too: see
 // reportReader.consistent.
 func (b *reportBuilder) visitors(number int) reportPart {
-	const columns = "SELECT toUInt8(%d) AS number, []::Array(String) AS names, toUnixTimestamp(toDateTime(toDate(clicked_at), 'UTC')) AS begin, " +
-		"toInt64(%s) AS people, toInt64(%s) AS bots, toInt64(0) AS all_people, toInt64(0) AS all_bots, toInt64(%s(%s)) AS visitors"
+	const columns = "SELECT toUInt8(%d) AS number, []::Array(String) AS names, " +
+		"toUnixTimestamp(toDateTime(toDate(clicked_at), 'UTC')) AS begin, " +
+		"toInt64(%s) AS people, toInt64(%s) AS bots, toInt64(0) AS all_people, toInt64(0) AS all_bots, toInt64(%s(%s)) AS " +
+		"visitors"
 	if !b.query.OfUTCDays() {
 		return b.someVisitors(number, b.countedVisitors())
 	}
@@ -54,7 +56,8 @@ func (b *reportBuilder) countedVisitors() string {
 		at = "toDateTime(toDate(clicked_at), 'UTC')"
 		_, where = b.visitorsOfDays()
 	}
-	return fmt.Sprintf("SELECT %s AS begin, toDate(clicked_at) AS day, toInt64(%s) AS people, toInt64(%s) AS bots, %s AS state FROM clicks WHERE %s GROUP BY begin, day",
+	return fmt.Sprintf("SELECT %s AS begin, toDate(clicked_at) AS day, toInt64(%s) AS people, toInt64(%s) AS bots, %s AS "+
+		"state FROM clicks WHERE %s GROUP BY begin, day",
 		b.beginOf(at), people, bots, visitorState, where)
 }
 
@@ -66,7 +69,8 @@ func (b *reportBuilder) keptVisitors() (query, where string) {
 	}
 	where = fmt.Sprintf("%s AND quarter >= toDateTime(%d, 'UTC') AND quarter < toDateTime(%d, 'UTC')", owners,
 		b.query.Previous.Unix(), b.to.Unix())
-	return fmt.Sprintf("SELECT %s AS begin, toDate(quarter) AS day, toInt64(0) AS people, toInt64(0) AS bots, visitors AS state FROM kept_visitors WHERE %s",
+	return fmt.Sprintf("SELECT %s AS begin, toDate(quarter) AS day, toInt64(0) AS people, toInt64(0) AS bots, visitors "+
+		"AS state FROM kept_visitors WHERE %s",
 		b.beginOf("quarter"), where), where
 }
 
@@ -76,11 +80,13 @@ func (b *reportBuilder) someVisitors(number int, states ...string) reportPart {
 	if !b.query.OfUTCDays() {
 		projection, _ = b.ofRows()
 	}
-	return b.part(projection, fmt.Sprintf(`SELECT toUInt8(%d) AS number, if(grouping(begin) = 0, [], ['all'])::Array(String) AS names,
+	return b.part(projection,
+		fmt.Sprintf(`SELECT toUInt8(%d) AS number, if(grouping(begin) = 0, [], ['all'])::Array(String) AS names,
 	toUInt32(if(grouping(begin) = 0, begin, whole)) AS begins, toInt64(sum(people)) AS people, toInt64(sum(bots)) AS bots,
 	toInt64(0) AS all_people, toInt64(0) AS all_bots, toInt64(%s(state)) AS visitors
 FROM (SELECT *, if(begin >= %d, %[3]d, %d) AS whole FROM (%s))
-GROUP BY GROUPING SETS ((begin, day), (whole, day))`, number, visitorMerge, b.from.Unix(), b.query.Previous.Unix(), strings.Join(states, unionAll)))
+GROUP BY GROUPING SETS ((begin, day), (whole, day))`,
+			number, visitorMerge, b.from.Unix(), b.query.Previous.Unix(), strings.Join(states, unionAll)))
 }
 
 // withKept returns a report with the visitors of compacted and moved clicks. Most reports have none. They are kept
@@ -120,7 +126,8 @@ func (r *reportReader) addVisitors(row *reportRow) {
 
 const (
 	movedVisitors  = "visitors_moved"
-	createVisitors = `CREATE TABLE ` + movedVisitors + ` (owner Int64, quarter DateTime('UTC'), visitor UInt64, level UInt8)
+	createVisitors = `CREATE TABLE ` + movedVisitors +
+		` (owner Int64, quarter DateTime('UTC'), visitor UInt64, level UInt8)
 	ENGINE = MergeTree ORDER BY (owner, quarter)`
 	insertVisitors = `INSERT INTO ` + movedVisitors + ` (owner, quarter, visitor, level)`
 	// A visitor of a sample becomes as many as it stands for.

@@ -15,8 +15,8 @@ import (
 // Proxies are the addresses of the trusted proxies in front of a service. It implements flag.Value.
 type Proxies []netip.Prefix
 
-// Set replaces the proxies by list, which has addresses and CIDR blocks separated by commas. The error names each invalid
-// field; the proxies are then unchanged.
+// Set replaces the proxies by list, which has addresses and CIDR blocks separated by commas. The error names each
+// invalid field; the proxies are then unchanged.
 func (p *Proxies) Set(list string) error {
 	var proxies Proxies
 	var errs []error
@@ -69,8 +69,8 @@ func (p Proxies) Contain(addr netip.Addr) bool {
 	return false
 }
 
-// Client returns the address of the client that sent a request. peer is the other end of the connection. If peer is not a
-// proxy, it is the client. Otherwise the client is the rightmost address in X-Forwarded-For that is not a proxy: each
+// Client returns the address of the client that sent a request. peer is the other end of the connection. If peer is not
+// a proxy, it is the client. Otherwise the client is the rightmost address in X-Forwarded-For that is not a proxy: each
 // proxy appends the address that it was called from, so everything to the left of the client may be forged. If all
 // addresses are proxies, Client returns the leftmost one. If the address is not valid, it returns the zero Addr.
 //

@@ -36,7 +36,8 @@ func TestProxiesSet(t *testing.T) {
 		p := proxies(t, "10.0.0.0/8")
 		err := p.Set("proxy.example, 10.0.0.0/33, ::ffff:10.0.0.0/104, 192.0.2.1")
 		want := strings.Join([]string{
-			`"proxy.example" is not an address`, `"10.0.0.0/33" is not a CIDR block`, `"::ffff:10.0.0.0/104" is not a CIDR block`,
+			`"proxy.example" is not an address`, `"10.0.0.0/33" is not a CIDR block`, `"::ffff:10.0.0.0/104" is not a ` +
+				`CIDR block`,
 		}, "\n")
 		if err == nil || err.Error() != want || p.String() != "10.0.0.0/8" {
 			t.Errorf("%q, error %v", p.String(), err)
@@ -96,7 +97,8 @@ func TestProxiesClientDoesNotAllocate(t *testing.T) {
 //   - does not depend on anything to the left of an address that is not a proxy.
 func FuzzProxiesClient(f *testing.F) {
 	for _, line := range []string{
-		"198.51.100.1, 10.0.0.1", "[2001:db8::1]:80", "fe80::1%eth0", "::ffff:10.0.0.1", ",", "[", "[]", ":", "%", "1.2.3.4:5",
+		"198.51.100.1, 10.0.0.1", "[2001:db8::1]:80", "fe80::1%eth0", "::ffff:10.0.0.1", ",", "[", "[]", ":", "%",
+		"1.2.3.4:5",
 	} {
 		f.Add(line)
 	}

@@ -32,7 +32,8 @@ func openLinks(t testing.TB, path string) *linkstore.Store {
 
 // account creates an account whose email has a number.
 func account(ctx context.Context, links *linkstore.Store, number int) error {
-	return links.CreateAccount(ctx, &schema.Account{Email: fmt.Sprintf("%d@example.com", number), PasswordHash: "x", CreatedAt: time.Now()})
+	return links.CreateAccount(ctx, &schema.Account{Email: fmt.Sprintf("%d@example.com", number), PasswordHash: "x",
+		CreatedAt: time.Now()})
 }
 
 func TestCopy(t *testing.T) {
@@ -64,7 +65,8 @@ func TestCopy(t *testing.T) {
 			to := filepath.Join(dir, fmt.Sprintf("copy %d.db", i))
 			testkit.Must(t, sqlitefile.Copy(t.Context(), from, to))
 			var accounts, highest int
-			row := sqlitetest.Raw(t, to).QueryRow(`SELECT count(*), max(cast(replace(email, '@example.com', '') AS INTEGER)) FROM accounts`)
+			row := sqlitetest.Raw(t, to).QueryRow(`SELECT count(*), max(cast(replace(email, '@example.com', '') AS INTEGER)) ` +
+				`FROM accounts`)
 			testkit.Must(t, row.Scan(&accounts, &highest))
 			if highest < last || accounts != highest+1 {
 				t.Errorf("the copy has %d accounts up to number %d; number %d was committed before", accounts, highest, last)

@@ -13,8 +13,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// openClicks opens a file. A new one is a copy of a file that was migrated once; TestOpen, TestMigrate and TestProcesses open new files
-// without.
+// openClicks opens a file. A new one is a copy of a file that was migrated once; TestOpen, TestMigrate and
+// TestProcesses open new files without.
 func openClicks(t testing.TB, path string) *sqlite.ClickStore {
 	t.Helper()
 	clicks, err := sqlitetest.OpenClickStore(t.Context(), path)
@@ -36,8 +36,9 @@ func TestClickStore(t *testing.T) {
 
 // Files have these numbers: another dimension changes none of them.
 func TestNumbersOfDimensions(t *testing.T) {
-	for by, number := range map[schema.Dimension]int{schema.ByDevice: 1, schema.ByBrowser: 2, schema.ByOS: 3, schema.ByLanguage: 4,
-		schema.ByCountry: 5, schema.ByReferrer: 0, schema.ByRoute: -1, schema.ByCampaign: -2} {
+	for by, number := range map[schema.Dimension]int{schema.ByDevice: 1, schema.ByBrowser: 2, schema.ByOS: 3,
+		schema.ByLanguage: 4,
+		schema.ByCountry:  5, schema.ByReferrer: 0, schema.ByRoute: -1, schema.ByCampaign: -2} {
 		testkit.Equal(t, string(by), sqlite.DimensionNumber(by), number)
 	}
 }
@@ -57,8 +58,10 @@ func TestRowsOfADayAreBounded(t *testing.T) {
 		batch.Reset(0, int64(n))
 		batch.Time = day.Add(time.Duration(quarter) * schema.ReportResolution)
 		for i := range each {
-			batch.Offset, batch.Lane, batch.Seq = append(batch.Offset, int64(n)), append(batch.Lane, schema.Lane{}), append(batch.Seq, uint64(n)+1)
-			batch.LinkID, batch.AccountID, batch.ClickedAt = append(batch.LinkID, 1), append(batch.AccountID, 1), append(batch.ClickedAt, batch.Time)
+			batch.Offset, batch.Lane, batch.Seq = append(batch.Offset, int64(n)), append(batch.Lane, schema.Lane{}),
+				append(batch.Seq, uint64(n)+1)
+			batch.LinkID, batch.AccountID, batch.ClickedAt = append(batch.LinkID, 1), append(batch.AccountID, 1),
+				append(batch.ClickedAt, batch.Time)
 			for _, by := range schema.Dimensions() {
 				column := batch.Names(by)
 				*column = append(*column, "any")
@@ -74,7 +77,8 @@ func TestRowsOfADayAreBounded(t *testing.T) {
 	raw := sqlitetest.Raw(t, path)
 	const copyTo = `INSERT INTO %[1]s (link_id, quarter, account_id, client, referrer, route, campaign, total)
 		WITH RECURSIVE q (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM q WHERE n < ?2)
-		SELECT link_id, quarter + n, account_id, client, referrer, route, campaign, total FROM recent CROSS JOIN q WHERE quarter = ?3`
+		SELECT link_id, quarter + n, account_id, client, referrer, route, campaign, total
+		FROM recent CROSS JOIN q WHERE quarter = ?3`
 	first := day.Unix() / int64(schema.ReportResolution/time.Second)
 	for table, quarters := range map[string][2]int{"settled_facts": {1, copied / 2}, "recent": {copied/2 + 1, copied}} {
 		_, err := raw.Exec(fmt.Sprintf(copyTo, table), quarters[0], quarters[1], first)
@@ -85,7 +89,8 @@ func TestRowsOfADayAreBounded(t *testing.T) {
 		insert(copied + 1 + quarter)
 	}
 	var rows, clicks int
-	testkit.Must(t, raw.QueryRow("SELECT count(*), sum(total) FROM (SELECT total FROM settled_facts UNION ALL SELECT total FROM recent)").Scan(&rows, &clicks))
+	testkit.Must(t, raw.QueryRow("SELECT count(*), sum(total) FROM (SELECT total FROM settled_facts UNION ALL SELECT "+
+		"total FROM recent)").Scan(&rows, &clicks))
 	testkit.Equal(t, "clicks", clicks, n+copied*each)
 	testkit.Equal(t, "rows", rows, schema.MaxQuarterRows+later-1) // the last quarters have a row of other names each
 }

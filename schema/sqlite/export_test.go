@@ -11,7 +11,8 @@ import (
 var (
 	ClickQueries = map[string]string{
 		"position": position, "last seq": lastSeq, "mark": markOfLane, "gaps": laneGaps, "counts": clickCounts,
-		"combinations of a day": combinationsOf, "days of a link": linkDays, "devices of a link": linkDevices, "browsers of a link": linkBrowsers,
+		"combinations of a day": combinationsOf, "days of a link": linkDays, "devices of a link": linkDevices,
+		"browsers of a link": linkBrowsers,
 	}
 )
 
@@ -19,7 +20,8 @@ func init() {
 	for _, by := range schema.Dimensions() {
 		for name, tables := range map[string][]clickTable{
 			"of links": linkTables(byName(by), true), "of an account": ownedNames(byName(by), true),
-			"of links with a filter": factTables(ofQueryLinks, "", byName(by)), "of an account with a filter": factTables(ofOwned, "", byName(by)),
+			"of links with a filter":      factTables(ofQueryLinks, "", byName(by)),
+			"of an account with a filter": factTables(ofOwned, "", byName(by)),
 		} {
 			ClickQueries[string(by)+" "+name] = topSums(tables, shownName(by), "people")
 		}

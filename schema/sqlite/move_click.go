@@ -123,7 +123,8 @@ func ExportGaps(ctx context.Context, path string) (gaps []schema.Gap, err error)
 
 // CountOf returns how many clicks the store in the file at path has counted, whose schema may be of any release.
 func CountOf(ctx context.Context, path string) (clicks int64, err error) {
-	const count = "SELECT (SELECT coalesce(sum(total), 0) FROM settled_totals) + (SELECT coalesce(sum(total), 0) FROM recent)"
+	const count = "SELECT (SELECT coalesce(sum(total), 0) FROM settled_totals) + (SELECT coalesce(sum(total), 0) FROM " +
+		"recent)"
 	err = withExisting(path, func(db *sql.DB) error { return db.QueryRowContext(ctx, count).Scan(&clicks) })
 	return clicks, wrap(err, "count clicks of %q", path)
 }

@@ -32,7 +32,8 @@ func TestFreeze(t *testing.T) {
 		testkit.Must(t, open.CreateFirstAccount(t.Context(), &account, &token))
 		link := schema.Link{AccountID: account.ID, Hash: "known", URL: "https://example.com/", Active: true, CreatedAt: now}
 		testkit.Must(t, open.CreateLink(t.Context(), &link))
-		session := schema.Session{AccountID: account.ID, Digest: [32]byte{2}, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(time.Hour)}
+		session := schema.Session{AccountID: account.ID, Digest: [32]byte{2}, CreatedAt: now, SeenAt: now,
+			ExpiresAt: now.Add(time.Hour)}
 		testkit.Must(t, open.CreateSession(t.Context(), &session, account.PasswordHash))
 		first, err := sqlitefile.Freeze(t.Context(), path, schema.MoveID{})
 		testkit.Must(t, err)
@@ -66,7 +67,8 @@ func TestFreeze(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		store := openClicks(t, path)
-		batch := &schema.ClickBatch{Next: 1, Offset: []int64{0}, Lane: make([]schema.Lane, 1), Seq: []uint64{1}, LinkID: []int64{1},
+		batch := &schema.ClickBatch{Next: 1, Offset: []int64{0}, Lane: make([]schema.Lane, 1), Seq: []uint64{1},
+			LinkID:    []int64{1},
 			AccountID: []int64{1}, ClickedAt: []time.Time{time.Now().UTC()}, Device: []schema.Device{schema.Mobile},
 			Browser: []string{"Firefox"}}
 		_, err := sqlitefile.Freeze(t.Context(), path, schema.MoveID{})
@@ -92,7 +94,8 @@ func TestFreeze(t *testing.T) {
 			defer testkit.Close(t, db)
 			var tables, triggers int
 			testkit.Must(t, db.QueryRow(`SELECT count(*) FILTER (WHERE type = 'table' AND name NOT LIKE 'sqlite_%'),
-				count(*) FILTER (WHERE type = 'trigger' AND name LIKE 'moved_%') FROM sqlite_schema WHERE tbl_name NOT IN ('moved', 'goose_db_version')`).Scan(&tables, &triggers))
+				count(*) FILTER (WHERE type = 'trigger' AND name LIKE 'moved_%') FROM sqlite_schema
+				WHERE tbl_name NOT IN ('moved', 'goose_db_version')`).Scan(&tables, &triggers))
 			testkit.Equal(t, "triggers of "+name, triggers, 3*(tables-unguarded))
 		}
 	})

@@ -119,7 +119,8 @@ func wantTotal(t *testing.T, path string, want int64) {
 	t.Helper()
 	var facts, totals int64
 	err := sqlitetest.Raw(t, path).QueryRow(`WITH r(total) AS (SELECT coalesce(sum(total), 0) FROM recent)
-		SELECT (SELECT coalesce(sum(total), 0) FROM settled_facts) + total, (SELECT coalesce(sum(total), 0) FROM settled_totals) + total FROM r`).
+		SELECT (SELECT coalesce(sum(total), 0) FROM settled_facts) + total,
+			(SELECT coalesce(sum(total), 0) FROM settled_totals) + total FROM r`).
 		Scan(&facts, &totals)
 	if err != nil || facts != want || totals != want {
 		t.Fatalf("got %d clicks in facts and %d in totals, want %d, error %v", facts, totals, want, err)

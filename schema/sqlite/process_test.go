@@ -23,8 +23,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// childEnv names a job that turns the test binary into a process that writes to a store, and prints each success, until it
-// is done or killed. Its arguments are the file and a name for the process.
+// childEnv names a job that turns the test binary into a process that writes to a store, and prints each success, until
+// it is done or killed. Its arguments are the file and a name for the process.
 const childEnv = "LINKSTREAM_SQLITE_TEST_CHILD"
 
 var jobs = map[string]func(ctx context.Context, path, name string) error{
@@ -97,8 +97,8 @@ func countClicks(ctx context.Context, path, _ string) error {
 	}
 }
 
-// runChild runs a job in a process and returns what it prints. If killAfter > 0, it kills the process with SIGKILL after so
-// many lines, whatever it does then.
+// runChild runs a job in a process and returns what it prints. If killAfter > 0, it kills the process with SIGKILL
+// after so many lines, whatever it does then.
 func runChild(t *testing.T, job, path, name string, killAfter int) (printed []string) {
 	child := exec.CommandContext(t.Context(), os.Args[0], path, name)
 	child.Env = append(os.Environ(), childEnv+"="+job)

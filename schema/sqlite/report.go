@@ -159,7 +159,8 @@ func sums(tables []clickTable) string {
 // topSums returns a query of the ?5 first keys, ordered by their clicks, and these clicks. The key is selected as an
 // expression.
 func topSums(tables []clickTable, key, clicks string) string {
-	return fmt.Sprintf("SELECT %s AS shown, sum(%s) AS clicks FROM (\n%s\n) GROUP BY key HAVING clicks > 0 ORDER BY clicks DESC, shown LIMIT ?5",
+	return fmt.Sprintf("SELECT %s AS shown, sum(%s) AS clicks FROM (\n%s\n) GROUP BY key HAVING clicks > 0 ORDER BY "+
+		"clicks DESC, shown LIMIT ?5",
 		key, clicks, sums(tables))
 }
 

@@ -68,7 +68,8 @@ var settle = func() []string {
 	const add = ` ON CONFLICT DO UPDATE SET people = people + excluded.people, bots = bots + excluded.bots`
 	statements = append(statements,
 		`INSERT INTO settled_quarters SELECT link_id, quarter, `+counts+` GROUP BY link_id, quarter`+add,
-		`INSERT INTO settled_owned SELECT account_id, quarter / 96 AS day, link_id, `+counts+` GROUP BY account_id, day, link_id`+add)
+		`INSERT INTO settled_owned SELECT account_id, quarter / 96 AS day, link_id, `+counts+` GROUP BY account_id, day, `+
+			`link_id`+add)
 	for _, by := range schema.Dimensions() {
 		names := fmt.Sprintf(`%d, quarter / 96 AS day, %s AS name, `, dimensionNumber(by), nameOf(by)) + counts
 		statements = append(statements, `INSERT INTO settled_names SELECT link_id, `+names+` GROUP BY link_id, day, name`+add,

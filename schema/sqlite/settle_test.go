@@ -30,7 +30,8 @@ func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) 
 	counted, err := store.LinkStats(t.Context(), storetest.HotLink)
 	testkit.Must(t, err)
 	a.Stats = append(a.Stats, counted)
-	rows, err := sqlitetest.Raw(t, path).Query(`SELECT link_id FROM settled_facts WHERE account_id = ?1 UNION SELECT link_id FROM recent WHERE account_id = ?1 ORDER BY 1 LIMIT 20`, storetest.HotAccount)
+	rows, err := sqlitetest.Raw(t, path).Query(`SELECT link_id FROM settled_facts WHERE account_id = ?1 UNION SELECT `+
+		`link_id FROM recent WHERE account_id = ?1 ORDER BY 1 LIMIT 20`, storetest.HotAccount)
 	testkit.Must(t, err)
 	for rows.Next() {
 		var id int64
@@ -47,10 +48,12 @@ func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) 
 	testkit.Must(t, err)
 	for _, of := range [][]int64{nil, links} {
 		for _, filter := range []map[schema.Dimension]string{
-			nil, {schema.ByDevice: "mobile"}, {schema.ByReferrer: "host-0.example"}, {schema.ByOS: "iOS", schema.ByCountry: "AZ"},
+			nil, {schema.ByDevice: "mobile"}, {schema.ByReferrer: "host-0.example"},
+			{schema.ByOS: "iOS", schema.ByCountry: "AZ"},
 		} {
 			for _, offset := range []time.Duration{0, 45 * time.Minute} {
-				report, err := store.Report(t.Context(), schema.ReportQuery{AccountID: storetest.HotAccount, Links: of, Limit: 20, TopLinks: true,
+				report, err := store.Report(t.Context(), schema.ReportQuery{AccountID: storetest.HotAccount, Links: of, Limit: 20,
+					TopLinks: true,
 					Previous: day.Add(offset), Bounds: []time.Time{day.Add(24*time.Hour + offset), day.Add(48*time.Hour + offset),
 						day.Add(72*time.Hour + offset)}, Filter: filter})
 				testkit.Must(t, err)
@@ -81,7 +84,8 @@ func TestSettle(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		store, source, batch := openClicks(t, path), storetest.NewTraffic(), new(schema.ClickBatch)
 		for i := range batches {
-			source.Day = first.Add(time.Duration(i%6) * 10 * time.Hour) // the later half comes for quarters that may have settled
+			// the later half comes for quarters that may have settled
+			source.Day = first.Add(time.Duration(i%6) * 10 * time.Hour)
 			source.Fill(batch, 0, clicks)
 			for j := 0; j < clicks; j += 2 {
 				batch.LinkID[j], batch.AccountID[j] = storetest.HotLink, storetest.HotAccount
@@ -103,7 +107,8 @@ func TestSettle(t *testing.T) {
 		{"after each batch", func(i int) time.Time { return first.Add(1000*time.Hour + time.Duration(i)*time.Hour) }, true},
 		{"when their quarter is over", func(i int) time.Time { return first.Add(time.Duration(i%6) * 10 * time.Hour) }, true},
 		{"once, and those that come later not", func(int) time.Time { return first.Add(1000 * time.Hour) }, false},
-		{"also after the clock was set back", func(i int) time.Time { return first.Add(1000*time.Hour - time.Duration(i)*time.Hour) }, true},
+		{"also after the clock was set back",
+			func(i int) time.Time { return first.Add(1000*time.Hour - time.Duration(i)*time.Hour) }, true},
 	} {
 		t.Run("counts stay the same, settled "+test.name, func(t *testing.T) {
 			t.Parallel()

@@ -24,9 +24,11 @@ const (
 	UNION ALL
 	SELECT link_id, sum(total) FROM recent WHERE link_id BETWEEN ?1 AND ?2 GROUP BY link_id`
 	clickSeries = `
-	SELECT link_id, quarter, people + bots FROM settled_quarters WHERE ` + ofQueryLinks + ` AND quarter >= ?2 AND quarter < ?3
+	SELECT link_id, quarter, people + bots FROM settled_quarters
+	WHERE ` + ofQueryLinks + ` AND quarter >= ?2 AND quarter < ?3
 	UNION ALL
-	SELECT link_id, quarter, sum(total) FROM recent WHERE ` + ofQueryLinks + ` AND quarter >= ?2 AND quarter < ?3 GROUP BY link_id, quarter`
+	SELECT link_id, quarter, sum(total) FROM recent
+	WHERE ` + ofQueryLinks + ` AND quarter >= ?2 AND quarter < ?3 GROUP BY link_id, quarter`
 )
 
 // The statistics of a link ?1, with the arguments of a report of all time.

@@ -49,6 +49,8 @@ func TestCommitsReachTheDisk(t *testing.T) {
 	links := openLinks(t, filepath.Join(dir, "links.db"))
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(t, links.CreateAccount(t.Context(), &account))
-	testkit.Must(t, links.CreateLink(t.Context(), &schema.Link{AccountID: account.ID, Hash: "abc", URL: "https://example.org/", CreatedAt: time.Now()}))
+	testkit.Must(t,
+		links.CreateLink(t.Context(), &schema.Link{AccountID: account.ID, Hash: "abc", URL: "https://example.org/",
+			CreatedAt: time.Now()}))
 	testkit.Equal(t, "pages of links that are not on the disk", unsynced(t, filepath.Join(dir, "links.db-wal")), 0)
 }

@@ -14,7 +14,8 @@ const (
 	visitorDays = 32
 
 	visitorLogRows = `SELECT visits FROM visitor_log`
-	visitorsOf     = `SELECT day, visitors FROM visitors WHERE owner IN (SELECT value FROM json_each(?1)) AND day >= ?2 AND day < ?3`
+	visitorsOf     = `SELECT day, visitors FROM visitors WHERE owner IN (SELECT value FROM json_each(?1)) AND day >= ?2 ` +
+		`AND day < ?3`
 )
 
 // readVisitors reads the visitors of a report, if it asks for them.

@@ -93,7 +93,8 @@ func TestVisitorsOfTheLog(t *testing.T) {
 			testkit.Must(t, store.InsertClicks(t.Context(), batch))
 		}
 		var logged, merged int
-		testkit.Must(t, raw.QueryRow(`SELECT (SELECT sum(length(visits)) / 32 FROM visitor_log), (SELECT count(*) FROM visitors)`).Scan(&logged, &merged))
+		testkit.Must(t, raw.QueryRow(`SELECT (SELECT sum(length(visits)) / 32 FROM visitor_log), (SELECT count(*) FROM `+
+			`visitors)`).Scan(&logged, &merged))
 		if logged > 3<<16 {
 			t.Fatalf("the log has %d visits", logged)
 		}
@@ -107,7 +108,8 @@ func TestVisitorsOfTheLog(t *testing.T) {
 			if owners != nil {
 				owner = owners[0]
 			}
-			testkit.Equal(t, fmt.Sprintf("visitors of %d, opened %d times", owner, time+1), report.Visitors.Total, int64(len(seen[owner])))
+			testkit.Equal(t, fmt.Sprintf("visitors of %d, opened %d times", owner, time+1), report.Visitors.Total,
+				int64(len(seen[owner])))
 		}
 	}
 	if underWay == 0 {
@@ -118,7 +120,8 @@ func TestVisitorsOfTheLog(t *testing.T) {
 func FuzzVisitorSets(f *testing.F) {
 	entry := func(hash byte, at string) string { return strings.Repeat(string(hash), 8) + at }
 	f.Add([]byte("\x00"), []byte("\x03"))
-	f.Add([]byte("\x00"+entry(1, "abcdefghijkl")+entry(9, "abcdefghijkl")), []byte("\x01"+entry(1, "mnopqrstuvwx")+entry(2, "mnopqrstuvwx")))
+	f.Add([]byte("\x00"+entry(1, "abcdefghijkl")+entry(9, "abcdefghijkl")),
+		[]byte("\x01"+entry(1, "mnopqrstuvwx")+entry(2, "mnopqrstuvwx")))
 	f.Fuzz(func(t *testing.T, one, other []byte) {
 		union, err := sqlite.UnionVisitors(bytes.Clone(one), bytes.Clone(other))
 		if err != nil {

@@ -84,7 +84,8 @@ func countsCrossedAttempts(t *testing.T, store schema.Database) {
 	const calls = 32
 	var got [2][calls]int64
 	for _, err := range concurrently(calls, func(i int) error {
-		attempts := []schema.Attempts{{Key: [32]byte{1}, Window: window(0), N: 1}, {Key: [32]byte{2}, Window: window(0), N: 1}}
+		attempts := []schema.Attempts{{Key: [32]byte{1}, Window: window(0), N: 1},
+			{Key: [32]byte{2}, Window: window(0), N: 1}}
 		if i%2 == 1 {
 			slices.Reverse(attempts)
 		}

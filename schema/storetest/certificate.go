@@ -36,7 +36,8 @@ func keepsCertificateFiles(t *testing.T, store schema.Database) {
 		if got.ModifiedAt.Before(before) || got.ModifiedAt.After(time.Now()) {
 			t.Errorf("modified at %v, want after %v", got.ModifiedAt, before)
 		}
-		want := schema.CertificateFile{Key: "a/b.crt", Value: []byte(value), Size: int64(len(value)), ModifiedAt: got.ModifiedAt}
+		want := schema.CertificateFile{Key: "a/b.crt", Value: []byte(value), Size: int64(len(value)),
+			ModifiedAt: got.ModifiedAt}
 		testkit.Equal(t, "file", got, want, cmpopts.EquateEmpty())
 	}
 	_, err = store.CertificateFile(t.Context(), "a")

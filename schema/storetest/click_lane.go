@@ -66,7 +66,8 @@ func countsLanes(t *testing.T, store schema.ClickStore) {
 func keepsGaps(t *testing.T, store schema.ClickStore) {
 	found := epoch.UTC()
 	gap := func(n uint32, first, last uint64) schema.Gap {
-		return schema.Gap{Lane: lane(1, n), SeqRange: schema.SeqRange{First: first, Last: last}, Partition: 3, Offset: int64(last), Found: found}
+		return schema.Gap{Lane: lane(1, n), SeqRange: schema.SeqRange{First: first, Last: last}, Partition: 3,
+			Offset: int64(last), Found: found}
 	}
 	want := func(n uint32, gaps ...schema.Gap) {
 		t.Helper()

@@ -11,8 +11,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestCompaction checks that compact, which compacts everything that an empty store has counted by then, changes no result: counts,
-// reports, positions and marks. More clicks are counted between two compactions.
+// TestCompaction checks that compact, which compacts everything that an empty store has counted by then, changes no
+// result: counts, reports, positions and marks. More clicks are counted between two compactions.
 func TestCompaction(t *testing.T, store ClickStores, compact func()) {
 	model := newModel()
 	random := rand.New(rand.NewPCG(13, 14))

@@ -207,8 +207,10 @@ func findsVerifiedHosts(t *testing.T, store schema.Database) {
 	addDomain(t, store, b.ID, "two.example.org", true)
 	addDomain(t, store, b.ID, "claimed.example.org", false)
 	addDomain(t, store, b.ID, "unasked.example.org", true)
-	asked := []string{"one.example.org", "claimed.example.org", "none.example.org", "two.example.org", "one.example.org", "'\"", ""}
-	for n, want := range map[int][]string{len(asked): {"one.example.org", "two.example.org"}, 3: {"one.example.org"}, 0: nil} {
+	asked := []string{"one.example.org", "claimed.example.org", "none.example.org", "two.example.org", "one.example.org",
+		"'\"", ""}
+	for n, want := range map[int][]string{len(asked): {"one.example.org", "two.example.org"}, 3: {"one.example.org"},
+		0: nil} {
 		got, err := store.VerifiedHosts(t.Context(), asked[:n])
 		testkit.Must(t, err)
 		slices.Sort(got)
@@ -224,7 +226,8 @@ func setsSite(t *testing.T, store schema.Database) {
 		site  schema.Site
 		links schema.AppLinks
 	}{
-		{schema.Site{RootURL: "https://example.org/", NotFoundURL: "https://example.org/404", ExpiredURL: "https://example.org/ü"},
+		{schema.Site{RootURL: "https://example.org/", NotFoundURL: "https://example.org/404",
+			ExpiredURL: "https://example.org/ü"},
 			schema.AppLinks{Apple: "{}", Android: strings.Repeat(" ", schema.MaxAppLinks-2) + "[]"}},
 		{schema.Site{ExpiredURL: "https://example.org/late"}, schema.AppLinks{Apple: "{}"}},
 		{schema.Site{}, schema.AppLinks{Android: "[]"}},

@@ -28,7 +28,9 @@ var domainCheckBehaviours = []behaviour[schema.Database]{
 func hour(n int) time.Time { return epoch.Add(time.Duration(n) * time.Hour) }
 
 // checkedDomain adds a verified domain whose next check is at the time checkAt.
-func checkedDomain(t *testing.T, store schema.DomainStore, accountID int64, host string, checkAt time.Time) schema.Domain {
+func checkedDomain(
+	t *testing.T, store schema.DomainStore, accountID int64, host string, checkAt time.Time,
+) schema.Domain {
 	t.Helper()
 	domain := newDomain(accountID, host)
 	domain.VerifiedAt, domain.CheckAt = epoch, checkAt
@@ -53,7 +55,8 @@ func lost(domain schema.Domain, at time.Time) schema.Domain {
 
 func schedulesChecks(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
-	domain, other := checkedDomain(t, store, owner.ID, "go.example.org", hour(1)), addDomain(t, store, owner.ID, "b.example.org", true)
+	domain, other := checkedDomain(t, store, owner.ID, "go.example.org", hour(1)),
+		addDomain(t, store, owner.ID, "b.example.org", true)
 	hasDomain(t, store, domain)
 	for _, failing := range []time.Time{hour(3), hour(2), {}} {
 		domain.FailingSince, domain.CheckAt = failing, hour(5)
@@ -142,7 +145,8 @@ func endsContest(t *testing.T, store schema.Database) {
 
 func checksOnlyVerified(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
-	claim, sound := addDomain(t, store, owner.ID, "go.example.org", false), checkedDomain(t, store, owner.ID, "b.example.org", epoch)
+	claim, sound := addDomain(t, store, owner.ID, "go.example.org", false),
+		checkedDomain(t, store, owner.ID, "b.example.org", epoch)
 	for _, id := range []int64{claim.ID, sound.ID + 1000} {
 		testkit.WantCode(t, store.NoteDomainCheck(t.Context(), id, epoch, epoch), schema.CodeNotFound)
 		testkit.WantCode(t, store.ReleaseDomain(t.Context(), id, epoch), schema.CodeNotFound)

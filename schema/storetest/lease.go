@@ -10,7 +10,8 @@ import (
 var leaseBehaviours = []behaviour[schema.Database]{
 	{"TakeLease grants a share of what nobody has, down to single clicks", grantsShares},
 	{"TakeLease of concurrent holders grants the limit, and no more", grantsTheLimit},
-	{"TakeLease grants nothing to holders that are not known or have ended, for links that are gone or have no limit", grantsNothing},
+	{"TakeLease grants nothing to holders that are not known or have ended, for links that are gone or have no limit",
+		grantsNothing},
 	{"TakeLease follows a limit that is changed", followsLimit},
 	{"TakeLease without memory goes on from what is spent", goesOn},
 	{"StateLeases leaves for others what is given back", givesBack},
@@ -58,11 +59,14 @@ func wantUse(t *testing.T, store schema.Database, link, granted, spent int64) {
 func grantsShares(t *testing.T, store schema.Database) {
 	link := limitedLink(t, store, 100*schema.LeaseShare)
 	testkit.Equal(t, "first", takeLease(t, store, 0, schema.LimitLease{LinkID: link, Call: 1, Granted: -1}), int64(100))
-	testkit.Equal(t, "of the rest", takeLease(t, store, 1, schema.LimitLease{LinkID: link, Call: 1, Granted: -1}), int64(96))
-	testkit.Equal(t, "more", takeLease(t, store, 0, schema.LimitLease{LinkID: link, Call: 2, Granted: 100, Spent: 90}), int64(193))
+	testkit.Equal(t, "of the rest", takeLease(t, store, 1, schema.LimitLease{LinkID: link, Call: 1, Granted: -1}),
+		int64(96))
+	testkit.Equal(t, "more", takeLease(t, store, 0, schema.LimitLease{LinkID: link, Call: 2, Granted: 100, Spent: 90}),
+		int64(193))
 	wantUse(t, store, link, 289, 90)
 	large := addLimitedLink(t, store, addAccount(t, store, "other@example.org").ID, "large", schema.MaxClickLimit).ID
-	testkit.Equal(t, "at most", takeLease(t, store, 0, schema.LimitLease{LinkID: large, Call: 1, Granted: -1}), int64(schema.MaxLease))
+	testkit.Equal(t, "at most", takeLease(t, store, 0, schema.LimitLease{LinkID: large, Call: 1, Granted: -1}),
+		int64(schema.MaxLease))
 	empty, err := store.LimitUse(t.Context(), nil)
 	testkit.Must(t, err)
 	testkit.Equal(t, "use of no links", len(empty), 0)
@@ -105,7 +109,8 @@ func grantsNothing(t *testing.T, store schema.Database) {
 	before, err := schema.FindLink(t.Context(), store, 0, "limited")
 	testkit.Must(t, err)
 	testkit.Must(t, store.UpdateLink(t.Context(), &before, schema.LinkEdit{Extension: new(schema.Extension)}, epoch))
-	testkit.Equal(t, "without a limit", takeLease(t, store, 0, schema.LimitLease{LinkID: link, Call: 1, Granted: -1}), int64(0))
+	testkit.Equal(t, "without a limit", takeLease(t, store, 0, schema.LimitLease{LinkID: link, Call: 1, Granted: -1}),
+		int64(0))
 	testkit.Must(t, store.DeleteLink(t.Context(), before, epoch))
 	_, err = store.TakeLease(t.Context(), leaseHolders[0], schema.LimitLease{LinkID: link, Call: 2})
 	testkit.WantCode(t, err, schema.CodeNotFound)
@@ -117,40 +122,50 @@ func followsLimit(t *testing.T, store schema.Database) {
 	testkit.Must(t, err)
 	set := func(most int64) {
 		t.Helper()
-		testkit.Must(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Extension: &schema.Extension{MaxClicks: most}}, epoch))
+		testkit.Must(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Extension: &schema.Extension{MaxClicks: most}},
+			epoch))
 	}
-	testkit.Equal(t, "first", takeLease(t, store, 0, schema.LimitLease{LinkID: id, Call: 1, Granted: 4, Spent: 4}), int64(5))
+	testkit.Equal(t, "first", takeLease(t, store, 0, schema.LimitLease{LinkID: id, Call: 1, Granted: 4, Spent: 4}),
+		int64(5))
 	set(5)
-	testkit.Equal(t, "lowered to what is granted", takeLease(t, store, 1, schema.LimitLease{LinkID: id, Call: 1, Granted: -1}), int64(0))
+	testkit.Equal(t, "lowered to what is granted",
+		takeLease(t, store, 1, schema.LimitLease{LinkID: id, Call: 1, Granted: -1}), int64(0))
 	set(3)
-	testkit.Equal(t, "lowered below it", takeLease(t, store, 0, schema.LimitLease{LinkID: id, Call: 2, Granted: 5, Spent: 5}), int64(5))
+	testkit.Equal(t, "lowered below it",
+		takeLease(t, store, 0, schema.LimitLease{LinkID: id, Call: 2, Granted: 5, Spent: 5}), int64(5))
 	set(6)
 	testkit.Equal(t, "raised", takeLease(t, store, 1, schema.LimitLease{LinkID: id, Call: 2, Granted: 0}), int64(1))
-	testkit.Equal(t, "used up", takeLease(t, store, 0, schema.LimitLease{LinkID: id, Call: 3, Granted: 5, Spent: 5}), int64(5))
+	testkit.Equal(t, "used up", takeLease(t, store, 0, schema.LimitLease{LinkID: id, Call: 3, Granted: 5, Spent: 5}),
+		int64(5))
 }
 
 func goesOn(t *testing.T, store schema.Database) {
 	link := limitedLink(t, store, 10)
 	takeLease(t, store, 0, schema.LimitLease{LinkID: link, Call: 1, Granted: 3, Spent: 3})
-	testkit.Must(t, store.StateLeases(t.Context(), leaseHolders[0], []schema.LimitLease{{LinkID: link, Call: 2, Granted: 3, Spent: 3}}))
+	testkit.Must(t, store.StateLeases(t.Context(), leaseHolders[0],
+		[]schema.LimitLease{{LinkID: link, Call: 2, Granted: 3, Spent: 3}}))
 	got, err := store.TakeLease(t.Context(), leaseHolders[0], schema.LimitLease{LinkID: link, Call: 3, Granted: -1})
 	testkit.Must(t, err)
 	testkit.Equal(t, "lease", got, schema.LimitLease{LinkID: link, Call: 3, Granted: 4, Spent: 3})
-	testkit.Must(t, store.StateLeases(t.Context(), leaseHolders[0], []schema.LimitLease{{LinkID: link, Call: 4, Granted: -1}}))
+	testkit.Must(t, store.StateLeases(t.Context(), leaseHolders[0],
+		[]schema.LimitLease{{LinkID: link, Call: 4, Granted: -1}}))
 	wantUse(t, store, link, 3, 3)
 }
 
 func givesBack(t *testing.T, store schema.Database) {
 	link := limitedLink(t, store, 5)
 	other := addLimitedLink(t, store, addAccount(t, store, "other@example.org").ID, "other", 5).ID
-	testkit.Equal(t, "taken", takeLease(t, store, 0, schema.LimitLease{LinkID: link, Call: 1, Granted: 4, Spent: 1}), int64(5))
-	testkit.Equal(t, "taken", takeLease(t, store, 0, schema.LimitLease{LinkID: other, Call: 1, Granted: 4, Spent: 1}), int64(5))
+	testkit.Equal(t, "taken", takeLease(t, store, 0, schema.LimitLease{LinkID: link, Call: 1, Granted: 4, Spent: 1}),
+		int64(5))
+	testkit.Equal(t, "taken", takeLease(t, store, 0, schema.LimitLease{LinkID: other, Call: 1, Granted: 4, Spent: 1}),
+		int64(5))
 	testkit.Equal(t, "left", takeLease(t, store, 1, schema.LimitLease{LinkID: link, Call: 1, Granted: -1}), int64(0))
 	testkit.Must(t, store.StateLeases(t.Context(), leaseHolders[0],
 		[]schema.LimitLease{{LinkID: link, Call: 2, Granted: 2, Spent: 2}, {LinkID: other, Call: 3, Granted: 3, Spent: 1}}))
 	wantUse(t, store, link, 2, 2)
 	wantUse(t, store, other, 3, 1)
-	testkit.Equal(t, "left afterwards", takeLease(t, store, 1, schema.LimitLease{LinkID: link, Call: 2, Granted: 0}), int64(1))
+	testkit.Equal(t, "left afterwards", takeLease(t, store, 1, schema.LimitLease{LinkID: link, Call: 2, Granted: 0}),
+		int64(1))
 }
 
 func ignoresLateCalls(t *testing.T, store schema.Database) {
@@ -159,10 +174,12 @@ func ignoresLateCalls(t *testing.T, store schema.Database) {
 	wantUse(t, store, link, 22, 7)
 	_, err := store.TakeLease(t.Context(), leaseHolders[0], schema.LimitLease{LinkID: link, Call: 4, Granted: 1, Spent: 1})
 	testkit.WantCode(t, err, schema.CodeNotFound)
-	testkit.Must(t, store.StateLeases(t.Context(), leaseHolders[0], []schema.LimitLease{{LinkID: link, Call: 5, Granted: 8, Spent: 8}}))
+	testkit.Must(t, store.StateLeases(t.Context(), leaseHolders[0],
+		[]schema.LimitLease{{LinkID: link, Call: 5, Granted: 8, Spent: 8}}))
 	wantUse(t, store, link, 22, 7)
 	testkit.Must(t, store.EndLeases(t.Context(), leaseHolders[0], map[int64]int64{link: 9}))
-	testkit.Must(t, store.StateLeases(t.Context(), leaseHolders[0], []schema.LimitLease{{LinkID: link, Call: 6, Granted: 30, Spent: 30}}))
+	testkit.Must(t, store.StateLeases(t.Context(), leaseHolders[0],
+		[]schema.LimitLease{{LinkID: link, Call: 6, Granted: 30, Spent: 30}}))
 	wantUse(t, store, link, 9, 9)
 }
 

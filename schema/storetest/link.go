@@ -257,11 +257,13 @@ func missesLinks(t *testing.T, store schema.Database) {
 
 func findsLinksByHash(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	domain, claimed := addDomain(t, store, owner.ID, "go.example.org", true), addDomain(t, store, owner.ID, "later.example.org", false)
+	domain, claimed := addDomain(t, store, owner.ID, "go.example.org", true),
+		addDomain(t, store, owner.ID, "later.example.org", false)
 	want := map[schema.LinkKey]schema.Link{}
 	for _, l := range []schema.Link{
-		addLink(t, store, owner.ID, 0, "same"), addLink(t, store, owner.ID, domain.ID, "same"), addLink(t, store, owner.ID, 0, "SAME"),
-		addLink(t, store, owner.ID, claimed.ID, "lost"), addLink(t, store, other.ID, 0, "123"), addLink(t, store, other.ID, 0, "off"),
+		addLink(t, store, owner.ID, 0, "same"), addLink(t, store, owner.ID, domain.ID, "same"),
+		addLink(t, store, owner.ID, 0, "SAME"), addLink(t, store, owner.ID, claimed.ID, "lost"),
+		addLink(t, store, other.ID, 0, "123"), addLink(t, store, other.ID, 0, "off"),
 	} {
 		SetActive(t, store, l.DomainID, l.Hash, l.Hash != "off")
 		link, err := schema.FindLink(t.Context(), store, l.DomainID, l.Hash)
@@ -269,7 +271,8 @@ func findsLinksByHash(t *testing.T, store schema.Database) {
 		want[l.Key()] = link
 	}
 	addLink(t, store, owner.ID, 0, "unasked")
-	keys := []schema.LinkKey{{DomainID: 0, Hash: "none"}, {DomainID: domain.ID, Hash: "123"}, {DomainID: 0, Hash: "lost"}, {DomainID: 99, Hash: "same"},
+	keys := []schema.LinkKey{{DomainID: 0, Hash: "none"}, {DomainID: domain.ID, Hash: "123"}, {DomainID: 0, Hash: "lost"},
+		{DomainID: 99, Hash: "same"},
 		{DomainID: 0, Hash: ""}, {DomainID: 0, Hash: "'\"\\"}, {DomainID: 0, Hash: "same"}}
 	for key := range want {
 		keys = append(keys, key)
@@ -314,15 +317,19 @@ func destination(l schema.Link) schema.Destination {
 
 func findsDestinations(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	domain, claimed := addDomain(t, store, owner.ID, "go.example.org", true), addDomain(t, store, owner.ID, "later.example.org", false)
-	expiring := schema.Link{AccountID: owner.ID, Hash: "expiring", URL: "https://example.org/ü", Active: true, CreatedAt: time.Now(),
-		ExpiresAt: time.Now().Add(time.Hour).Truncate(time.Second).UTC(), ExpiredURL: "https://example.org/late", ForwardQuery: true,
-		Extension: extension("ü")}
+	domain, claimed := addDomain(t, store, owner.ID, "go.example.org", true),
+		addDomain(t, store, owner.ID, "later.example.org", false)
+	expiring := schema.Link{AccountID: owner.ID, Hash: "expiring", URL: "https://example.org/ü", Active: true,
+		CreatedAt: time.Now(),
+		ExpiresAt: time.Now().Add(time.Hour).Truncate(time.Second).UTC(), ExpiredURL: "https://example.org/late",
+		ForwardQuery: true,
+		Extension:    extension("ü")}
 	testkit.Must(t, store.CreateLink(t.Context(), &expiring))
 	want := map[schema.LinkKey]schema.Destination{}
 	for _, l := range []schema.Link{
-		addLink(t, store, owner.ID, 0, "same"), addLink(t, store, owner.ID, domain.ID, "same"), addLink(t, store, owner.ID, 0, "SAME"),
-		addLink(t, store, owner.ID, claimed.ID, "lost"), addLink(t, store, other.ID, 0, "123"), addLink(t, store, other.ID, 0, "off"), expiring,
+		addLink(t, store, owner.ID, 0, "same"), addLink(t, store, owner.ID, domain.ID, "same"),
+		addLink(t, store, owner.ID, 0, "SAME"), addLink(t, store, owner.ID, claimed.ID, "lost"),
+		addLink(t, store, other.ID, 0, "123"), addLink(t, store, other.ID, 0, "off"), expiring,
 	} {
 		SetActive(t, store, l.DomainID, l.Hash, l.Hash != "off")
 		link, err := schema.FindLink(t.Context(), store, l.DomainID, l.Hash)
@@ -330,7 +337,8 @@ func findsDestinations(t *testing.T, store schema.Database) {
 		want[l.Key()] = destination(link)
 	}
 	addLink(t, store, owner.ID, 0, "unasked")
-	keys := []schema.LinkKey{{DomainID: 0, Hash: "none"}, {DomainID: domain.ID, Hash: "123"}, {DomainID: 0, Hash: "lost"}, {DomainID: 99, Hash: "same"},
+	keys := []schema.LinkKey{{DomainID: 0, Hash: "none"}, {DomainID: domain.ID, Hash: "123"}, {DomainID: 0, Hash: "lost"},
+		{DomainID: 99, Hash: "same"},
 		{DomainID: 0, Hash: ""}, {DomainID: 0, Hash: "'\"\\"}, {DomainID: 0, Hash: "same"}, {DomainID: 0, Hash: "same"}}
 	for key := range want {
 		keys = append(keys, key)

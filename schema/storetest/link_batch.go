@@ -48,7 +48,8 @@ func createBatch(t *testing.T, store schema.LinkStore, batch *schema.LinkBatch, 
 
 func createsBatch(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	domain, lost := addDomain(t, store, owner.ID, "go.example.org", true), addDomain(t, store, owner.ID, "later.example.org", false)
+	domain, lost := addDomain(t, store, owner.ID, "go.example.org", true),
+		addDomain(t, store, owner.ID, "later.example.org", false)
 	addLink(t, store, owner.ID, 0, "before")
 	addLink(t, store, other.ID, 0, "other")
 	batch := &schema.LinkBatch{AccountID: owner.ID, NewHash: schema.NewHash}
@@ -77,7 +78,8 @@ func createsBatch(t *testing.T, store schema.Database) {
 	sameOrdinals(t, store, owner.ID, total)
 	for i, want := range given {
 		created := batch.Links[i]
-		if want.AccountID, want.ID, want.Ordinal, want.UpdatedAt = owner.ID, created.ID, int64(i+2), want.CreatedAt; want.Hash == "" {
+		if want.AccountID, want.ID, want.Ordinal, want.UpdatedAt = owner.ID, created.ID, int64(i+2),
+			want.CreatedAt; want.Hash == "" {
 			want.Hash = created.Hash
 		}
 		if created.ID == 0 || !schema.ValidHash(created.Hash) {
@@ -98,13 +100,15 @@ func createsBatch(t *testing.T, store schema.Database) {
 
 func refusesPartsOfBatch(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	domain, gone := addDomain(t, store, owner.ID, "go.example.org", true), addDomain(t, store, owner.ID, "gone.example.org", true)
+	domain, gone := addDomain(t, store, owner.ID, "go.example.org", true),
+		addDomain(t, store, owner.ID, "gone.example.org", true)
 	testkit.Must(t, store.DeleteDomain(t.Context(), gone.ID))
 	mine, taken := addLink(t, store, owner.ID, 0, "mine"), addLink(t, store, other.ID, 0, "taken")
 	reserved := addLink(t, store, other.ID, 0, "reserved")
 	testkit.Must(t, store.DeleteLink(t.Context(), reserved, hour(1)))
 	const conflict, none = schema.CodeConflict, schema.CodeNotFound
-	batch := newBatch(owner.ID, "twice", "taken", "one", "twice", "mine", "reserved", "nowhere", "taken", "", "two", "twice", "MINE")
+	batch := newBatch(owner.ID, "twice", "taken", "one", "twice", "mine", "reserved", "nowhere", "taken", "", "two",
+		"twice", "MINE")
 	batch.Links[3].URL = "https://example.net/"
 	batch.Links[6].DomainID, batch.Links[7].DomainID, batch.Links[10].DomainID = gone.ID, domain.ID, domain.ID
 	createBatch(t, store, batch, "", conflict, "", conflict, conflict, conflict, none)
@@ -213,7 +217,8 @@ func createsBatchOfNobody(t *testing.T, store schema.Database) {
 // createsBatchesAtOnce would find deadlocks of batches that name hashes in different orders.
 func createsBatchesAtOnce(t *testing.T, store schema.Database) {
 	const calls, each = 12, 20
-	accounts := []schema.Account{addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org"), addAccount(t, store, "c@example.org")}
+	accounts := []schema.Account{addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org"),
+		addAccount(t, store, "c@example.org")}
 	var totals [3]atomic.Int64
 	var winners [each]atomic.Int64
 	for _, err := range concurrently(calls, func(i int) error {

@@ -40,7 +40,8 @@ func editsMany(t *testing.T, store schema.Database) {
 	gone, foreign := addLink(t, store, owner.ID, 0, "gone"), addLink(t, store, other.ID, 0, "foreign")
 	testkit.Must(t, store.DeleteLink(t.Context(), gone, hour(1)))
 	refusal := schema.ClientErrorf(schema.CodeInvalid, "not this one")
-	changes := &schema.LinkChanges{AccountID: owner.ID, IDs: []int64{two.ID, gone.ID, foreign.ID, one.ID, 1 << 40}, At: hour(2),
+	changes := &schema.LinkChanges{AccountID: owner.ID, IDs: []int64{two.ID, gone.ID, foreign.ID, one.ID, 1 << 40},
+		At: hour(2),
 		Edit: func(link schema.Link) (schema.LinkEdit, error) {
 			if link.Hash == "one" {
 				return schema.LinkEdit{}, refusal
@@ -227,7 +228,8 @@ func restoresOnlyTrash(t *testing.T, store schema.Database) {
 	addLink(t, store, owner.ID, 0, "live")
 	remade, homeless := addLink(t, store, owner.ID, 0, "remade"), addLink(t, store, owner.ID, domain.ID, "homeless")
 	early, purged := addLink(t, store, owner.ID, 0, "early"), addLink(t, store, owner.ID, 0, "purged")
-	for i, link := range []schema.Link{purged, early, remade, homeless, addLink(t, store, other.ID, 0, "foreign"), addLink(t, store, owner.ID, 0, "batched")} {
+	for i, link := range []schema.Link{purged, early, remade, homeless, addLink(t, store, other.ID, 0, "foreign"),
+		addLink(t, store, owner.ID, 0, "batched")} {
 		testkit.Must(t, store.DeleteLink(t.Context(), link, hour(i+1)))
 	}
 	addLink(t, store, owner.ID, 0, "remade")
@@ -235,7 +237,8 @@ func restoresOnlyTrash(t *testing.T, store schema.Database) {
 	purgedLinks, err := store.PurgeLinks(t.Context(), hour(1), 10)
 	testkit.Must(t, err)
 	testkit.Equal(t, "purged links", purgedLinks, 1)
-	batch := schema.LinkBatch{AccountID: owner.ID, Links: []schema.Link{{Hash: "batched", URL: "https://example.org/", CreatedAt: hour(7)}}}
+	batch := schema.LinkBatch{AccountID: owner.ID,
+		Links: []schema.Link{{Hash: "batched", URL: "https://example.org/", CreatedAt: hour(7)}}}
 	testkit.Must(t, store.CreateLinks(t.Context(), &batch))
 	for _, anew := range []string{"remade", "batched"} {
 		_, err = store.RestoreLink(t.Context(), owner.ID, anew, nil, hour(0), hour(9))

@@ -46,19 +46,21 @@ func filtersLinks(t *testing.T, store schema.Database) {
 		"words of different links": {schema.LinkFilter{Words: []schema.LinkWord{word("offers"), word("blog")}}, nil},
 		"a word without a match":   {schema.LinkFilter{Words: []schema.LinkWord{{}}}, nil},
 		"a key":                    {schema.LinkFilter{Words: []schema.LinkWord{key(domain.ID, "SUMMER")}}, []int{2}},
-		"a key and a word":         {schema.LinkFilter{Words: []schema.LinkWord{key(0, "springsale"), word("spring")}}, []int{0}},
-		"the key of another":       {schema.LinkFilter{Words: []schema.LinkWord{key(0, "foreign")}}, nil},
-		"a tag":                    {schema.LinkFilter{Tag: "sale"}, []int{1, 0}},
-		"a tag, oldest first":      {schema.LinkFilter{Tag: "sale", OldestFirst: true}, []int{0, 1}},
-		"a part of a tag":          {schema.LinkFilter{Tag: "sal"}, nil},
-		"a domain":                 {schema.LinkFilter{DomainID: &domain.ID}, []int{3, 2}},
-		"the default domain":       {schema.LinkFilter{DomainID: new(int64(0))}, []int{1, 0}},
-		"an unknown domain":        {schema.LinkFilter{DomainID: new(int64(99))}, nil},
-		"expired":                  {schema.LinkFilter{ExpiredAt: hour(20)}, []int{2}},
-		"nothing expired yet":      {schema.LinkFilter{ExpiredAt: hour(20).Add(-time.Millisecond)}, nil},
-		"created from":             {schema.LinkFilter{CreatedFrom: hour(2)}, []int{3, 2}},
-		"created before":           {schema.LinkFilter{CreatedBefore: hour(2)}, []int{1, 0}},
-		"everything at once": {schema.LinkFilter{Words: []schema.LinkWord{word("summer")}, Tag: "sale", DomainID: new(int64(0)),
+		"a key and a word": {schema.LinkFilter{Words: []schema.LinkWord{key(0, "springsale"), word("spring")}},
+			[]int{0}},
+		"the key of another":  {schema.LinkFilter{Words: []schema.LinkWord{key(0, "foreign")}}, nil},
+		"a tag":               {schema.LinkFilter{Tag: "sale"}, []int{1, 0}},
+		"a tag, oldest first": {schema.LinkFilter{Tag: "sale", OldestFirst: true}, []int{0, 1}},
+		"a part of a tag":     {schema.LinkFilter{Tag: "sal"}, nil},
+		"a domain":            {schema.LinkFilter{DomainID: &domain.ID}, []int{3, 2}},
+		"the default domain":  {schema.LinkFilter{DomainID: new(int64(0))}, []int{1, 0}},
+		"an unknown domain":   {schema.LinkFilter{DomainID: new(int64(99))}, nil},
+		"expired":             {schema.LinkFilter{ExpiredAt: hour(20)}, []int{2}},
+		"nothing expired yet": {schema.LinkFilter{ExpiredAt: hour(20).Add(-time.Millisecond)}, nil},
+		"created from":        {schema.LinkFilter{CreatedFrom: hour(2)}, []int{3, 2}},
+		"created before":      {schema.LinkFilter{CreatedBefore: hour(2)}, []int{1, 0}},
+		"everything at once": {schema.LinkFilter{Words: []schema.LinkWord{word("summer")}, Tag: "sale",
+			DomainID:  new(int64(0)),
 			Redirects: new(true), CreatedFrom: hour(1), CreatedBefore: hour(2)}, []int{1}},
 	} {
 		want := make([]schema.Link, len(c.want))
@@ -80,9 +82,12 @@ func filtersLinks(t *testing.T, store schema.Database) {
 }
 
 // readsAfterEach requires that LinksAfter reads the links that match filter, from the first on and after each.
-func readsAfterEach(t *testing.T, store schema.Database, owner schema.Account, filter schema.LinkFilter, links []schema.Link) {
+func readsAfterEach(
+	t *testing.T, store schema.Database, owner schema.Account, filter schema.LinkFilter, links []schema.Link,
+) {
 	t.Helper()
-	want := slices.SortedFunc(slices.Values(links), func(a, b schema.Link) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	want := slices.SortedFunc(slices.Values(links),
+		func(a, b schema.Link) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	for i, after := 0, int64(0); ; i++ {
 		got, err := store.LinksAfter(t.Context(), owner.ID, filter, after, len(want)+1)
 		testkit.Must(t, err)
@@ -94,11 +99,15 @@ func readsAfterEach(t *testing.T, store schema.Database, owner schema.Account, f
 	}
 }
 
-// addFilteredLinks adds links of owner, which it returns by creation, a similar one of other, and one of owner that is deleted.
-func addFilteredLinks(t *testing.T, store schema.Database, owner, other schema.Account, domain schema.Domain) (all []schema.Link) {
+// addFilteredLinks adds links of owner, which it returns by creation, a similar one of other, and one of owner that is
+// deleted.
+func addFilteredLinks(
+	t *testing.T, store schema.Database, owner, other schema.Account, domain schema.Domain,
+) (all []schema.Link) {
 	t.Helper()
 	for _, l := range []schema.Link{
-		{Hash: "SpringSale", URL: "https://shop.example/Offers?id=7", Title: "Spring, 20% off", Tags: []string{"sale", "spring"}},
+		{Hash: "SpringSale", URL: "https://shop.example/Offers?id=7", Title: "Spring, 20% off",
+			Tags: []string{"sale", "spring"}},
 		{Hash: "summer", URL: "https://shop.example/summer", Title: "Sommer-Ärger", Tags: []string{"sale", "summer"}},
 		{Hash: "summer", DomainID: domain.ID, URL: "https://blog.example/a_b", Tags: []string{"sale-2"}},
 		{Hash: "none", DomainID: domain.ID, URL: "https://blog.example/"},

@@ -63,7 +63,8 @@ func keepsDetails(t *testing.T, store schema.Database) {
 		got, err := schema.FindLink(t.Context(), store, 0, want.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
-		testkit.Equal(t, "link of the page", page[slices.IndexFunc(page, func(l schema.Link) bool { return l.ID == want.ID })], want)
+		testkit.Equal(t, "link of the page",
+			page[slices.IndexFunc(page, func(l schema.Link) bool { return l.ID == want.ID })], want)
 	}
 }
 
@@ -84,9 +85,11 @@ func updatesLinks(t *testing.T, store schema.Database) {
 		{schema.LinkEdit{ExpiredURL: new("https://late.example/")}, func() { link.ExpiredURL = "https://late.example/" }},
 		{schema.LinkEdit{ForwardQuery: new(true)}, func() { link.ForwardQuery = true }},
 		{schema.LinkEdit{}, func() {}},
-		{schema.LinkEdit{Title: new(""), Tags: new([]string(nil)), Active: new(true), ExpiresAt: new(time.Time{}), ExpiredURL: new(""),
+		{schema.LinkEdit{Title: new(""), Tags: new([]string(nil)), Active: new(true), ExpiresAt: new(time.Time{}),
+			ExpiredURL:   new(""),
 			ForwardQuery: new(false)}, func() {
-			link.Title, link.Tags, link.Active, link.ExpiresAt, link.ExpiredURL, link.ForwardQuery = "", nil, true, time.Time{}, "", false
+			link.Title, link.Tags, link.Active, link.ExpiresAt, link.ExpiredURL, link.ForwardQuery = "", nil, true, time.Time{},
+				"", false
 		}},
 	} {
 		step.apply()
@@ -106,10 +109,12 @@ func updatesLinks(t *testing.T, store schema.Database) {
 // extension returns an extension of every kind.
 func extension(text string) *schema.Extension {
 	e := &schema.Extension{
-		Rules: []schema.Rule{{Name: "phones", URL: "https://example.org/m?" + text, If: schema.Conditions{Device: []string{"mobile"},
-			Query: map[string]string{"a": "*", "b": text + "'\"\\<&"}, From: 1_800_000_000, Until: 1_900_000_000}}},
-		Variants: []schema.Variant{{Name: "a", URL: "https://example.org/a", Weight: 30}, {Name: "b", URL: "https://example.org/b", Weight: 70}},
-		Card:     &schema.Card{Title: text, Image: new("https://example.org/i.png")},
+		Rules: []schema.Rule{{Name: "phones", URL: "https://example.org/m?" + text,
+			If: schema.Conditions{Device: []string{"mobile"},
+				Query: map[string]string{"a": "*", "b": text + "'\"\\<&"}, From: 1_800_000_000, Until: 1_900_000_000}}},
+		Variants: []schema.Variant{{Name: "a", URL: "https://example.org/a", Weight: 30},
+			{Name: "b", URL: "https://example.org/b", Weight: 70}},
+		Card: &schema.Card{Title: text, Image: new("https://example.org/i.png")},
 	}
 	e.Share(nil)
 	return e
@@ -158,18 +163,21 @@ func keepsPasswords(t *testing.T, store schema.Database) {
 		}
 	}
 	with := func(hash string, version int64) schema.Link {
-		return schema.Link{AccountID: owner.ID, Hash: "hash" + hash, URL: "https://example.org/", Active: true, CreatedAt: epoch,
+		return schema.Link{AccountID: owner.ID, Hash: "hash" + hash, URL: "https://example.org/", Active: true,
+			CreatedAt: epoch,
 			Extension: &schema.Extension{Password: version}, PasswordHash: hash}
 	}
 	one := with("1", 1<<62)
 	testkit.Must(t, store.CreateLink(t.Context(), &one))
 	want("a link", one.ID, "1", 1<<62)
 	several := []schema.Link{with("2", 2), with("3", 3), with("4", 4)}
-	for i, err := range concurrently(len(several), func(i int) error { return store.CreateLink(t.Context(), &several[i]) }) {
+	create := func(i int) error { return store.CreateLink(t.Context(), &several[i]) }
+	for i, err := range concurrently(len(several), create) {
 		testkit.Must(t, err)
 		want("a link of several", several[i].ID, several[i].PasswordHash, several[i].Extension.Password)
 	}
-	batch := &schema.LinkBatch{AccountID: owner.ID, Links: []schema.Link{with("5", 5), {Hash: "open", URL: "https://example.org/", CreatedAt: epoch}}}
+	batch := &schema.LinkBatch{AccountID: owner.ID,
+		Links: []schema.Link{with("5", 5), {Hash: "open", URL: "https://example.org/", CreatedAt: epoch}}}
 	testkit.Must(t, store.CreateLinks(t.Context(), batch))
 	want("a link of a batch", batch.Links[0].ID, "5", 5)
 	want("an open link", batch.Links[1].ID, "", 0)
@@ -182,7 +190,8 @@ func keepsPasswords(t *testing.T, store schema.Database) {
 	edit := schema.LinkEdit{Extension: &schema.Extension{Password: 9}, PasswordHash: new("9")}
 	testkit.Must(t, store.UpdateLink(t.Context(), &got, edit, hour(2)))
 	want("a new password", one.ID, "9", 9)
-	testkit.Must(t, store.UpdateLink(t.Context(), &got, schema.LinkEdit{Extension: &schema.Extension{}, PasswordHash: new("")}, hour(3)))
+	testkit.Must(t,
+		store.UpdateLink(t.Context(), &got, schema.LinkEdit{Extension: &schema.Extension{}, PasswordHash: new("")}, hour(3)))
 	want("no password", one.ID, "", 0)
 	testkit.Must(t, store.DeleteLink(t.Context(), batch.Links[0], hour(4)))
 	_, _, err = store.LinkPassword(t.Context(), batch.Links[0].ID)
@@ -200,7 +209,8 @@ func keepsPasswords(t *testing.T, store schema.Database) {
 func updatesConcurrently(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	link := addLink(t, store, owner.ID, 0, "hash")
-	edits := []schema.LinkEdit{{Title: new("title")}, {Tags: &[]string{"tag"}}, {Active: new(false)}, {ForwardQuery: new(true)},
+	edits := []schema.LinkEdit{{Title: new("title")}, {Tags: &[]string{"tag"}}, {Active: new(false)},
+		{ForwardQuery: new(true)},
 		{ExpiresAt: new(hour(9))}}
 	for _, err := range concurrently(len(edits), func(i int) error {
 		edited := link
@@ -218,13 +228,16 @@ func updatesConcurrently(t *testing.T, store schema.Database) {
 func updatesUnchanged(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	seen := addLink(t, store, owner.ID, 0, "hash")
-	for _, by := range []schema.LinkEdit{{URL: new("https://new.example/")}, {Title: new("A title")}, {Tags: &[]string{"a", "b"}},
-		{ExpiresAt: new(hour(7))}, {ExpiresAt: new(hour(8))}, {ExpiredURL: new("https://late.example/")}, {ForwardQuery: new(true)},
+	for _, by := range []schema.LinkEdit{{URL: new("https://new.example/")}, {Title: new("A title")},
+		{Tags: &[]string{"a", "b"}},
+		{ExpiresAt: new(hour(7))}, {ExpiresAt: new(hour(8))}, {ExpiredURL: new("https://late.example/")},
+		{ForwardQuery: new(true)},
 		{ExpiresAt: new(time.Time{})}} {
 		link := seen
 		testkit.Must(t, store.UpdateLink(t.Context(), &link, by, hour(1)))
 		again := seen
-		err := store.UpdateLink(t.Context(), &again, schema.LinkEdit{URL: new("https://lost.example/"), Unchanged: true}, hour(2))
+		err := store.UpdateLink(t.Context(), &again, schema.LinkEdit{URL: new("https://lost.example/"), Unchanged: true},
+			hour(2))
 		testkit.Equal(t, "error", schema.ErrorCode(err), schema.CodeConflict)
 		got, err := schema.FindLink(t.Context(), store, 0, "hash")
 		testkit.Must(t, err)
@@ -245,7 +258,8 @@ func updatesUnchangedOnce(t *testing.T, store schema.Database) {
 	edited := 0
 	for _, err := range concurrently(8, func(i int) error {
 		seen := link
-		return store.UpdateLink(t.Context(), &seen, schema.LinkEdit{Title: new(fmt.Sprintf("by %d", i)), Unchanged: true}, hour(1))
+		return store.UpdateLink(t.Context(), &seen, schema.LinkEdit{Title: new(fmt.Sprintf("by %d", i)), Unchanged: true},
+			hour(1))
 	}) {
 		if err == nil {
 			edited++
@@ -262,9 +276,11 @@ func updatesUnknown(t *testing.T, store schema.Database) {
 	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(1)))
 	for _, id := range []int64{link.ID, link.ID + 1000, 0} {
 		edited := schema.Link{ID: id}
-		testkit.WantCode(t, store.UpdateLink(t.Context(), &edited, schema.LinkEdit{Title: new("x")}, hour(2)), schema.CodeNotFound)
+		testkit.WantCode(t, store.UpdateLink(t.Context(), &edited, schema.LinkEdit{Title: new("x")}, hour(2)),
+			schema.CodeNotFound)
 	}
-	testkit.WantCode(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Active: new(true)}, hour(2)), schema.CodeNotFound)
+	testkit.WantCode(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Active: new(true)}, hour(2)),
+		schema.CodeNotFound)
 }
 
 // wantDeleted requires that a link which was deleted at a time is found by its hash only.
@@ -332,7 +348,8 @@ func deletesOnce(t *testing.T, store schema.Database) {
 	addLink(t, store, owner.ID, 0, "kept")
 	for round := range 5 {
 		link := addLink(t, store, owner.ID, 0, fmt.Sprintf("hash-%d", round))
-		onlyOne(t, concurrently(8, func(int) error { return store.DeleteLink(t.Context(), link, hour(1)) }), schema.CodeNotFound)
+		onlyOne(t, concurrently(8, func(int) error { return store.DeleteLink(t.Context(), link, hour(1)) }),
+			schema.CodeNotFound)
 		_, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
 		testkit.Equal(t, "total", total, 1)

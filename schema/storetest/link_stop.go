@@ -94,7 +94,8 @@ func lossStops(t *testing.T, store schema.Database) {
 	stops(t, store, taken, schema.HostLost)
 }
 
-// SetActive switches a link on or off, as its owner does, at the time of the last edit: nothing else of the link changes.
+// SetActive switches a link on or off, as its owner does, at the time of the last edit: nothing else of the link
+// changes.
 func SetActive(tb testing.TB, store schema.LinkStore, domainID int64, hash string, active bool) {
 	tb.Helper()
 	link, err := schema.FindLink(tb.Context(), store, domainID, hash)

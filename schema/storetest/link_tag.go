@@ -21,8 +21,9 @@ func addTagged(t *testing.T, store schema.Database, accountID int64, hash, text 
 
 func renamesTags(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	links := []schema.Link{addTagged(t, store, owner.ID, "first", "mid old z"), addTagged(t, store, owner.ID, "second", "old"),
-		addTagged(t, store, owner.ID, "third", "old-2 the-old"), addTagged(t, store, owner.ID, "fourth", "")}
+	links := []schema.Link{addTagged(t, store, owner.ID, "first", "mid old z"),
+		addTagged(t, store, owner.ID, "second", "old"), addTagged(t, store, owner.ID, "third", "old-2 the-old"),
+		addTagged(t, store, owner.ID, "fourth", "")}
 	addTagged(t, store, other.ID, "foreign", "old")
 	testkit.Must(t, store.DeleteLink(t.Context(), addTagged(t, store, owner.ID, "gone", "old"), hour(1)))
 	now := hour(1)
@@ -69,7 +70,8 @@ func countsTags(t *testing.T, store schema.Database) {
 	}
 	addTagged(t, store, other.ID, "foreign", "a other")
 	testkit.Must(t, store.DeleteLink(t.Context(), addTagged(t, store, owner.ID, "gone", "b gone"), hour(1)))
-	all := []schema.TagCount{{Tag: "a", Links: 1}, {Tag: "a-1", Links: 1}, {Tag: "a0", Links: 1}, {Tag: "a_1", Links: 1}, {Tag: "b", Links: 4},
+	all := []schema.TagCount{{Tag: "a", Links: 1}, {Tag: "a-1", Links: 1}, {Tag: "a0", Links: 1}, {Tag: "a_1", Links: 1},
+		{Tag: "b", Links: 4},
 		{Tag: "c", Links: 1}, {Tag: "z", Links: 2}}
 	for _, c := range []struct {
 		account int64
@@ -77,8 +79,10 @@ func countsTags(t *testing.T, store schema.Database) {
 		limit   int
 		want    []schema.TagCount
 	}{
-		{owner.ID, "", 100, all}, {owner.ID, "", 7, all}, {owner.ID, "", 2, all[:2]}, {owner.ID, "a-1", 3, all[2:5]}, {owner.ID, "aa", 100, all[4:]},
-		{owner.ID, "z", 100, nil}, {other.ID, "", 100, []schema.TagCount{{Tag: "a", Links: 1}, {Tag: "other", Links: 1}}}, {1 << 40, "", 100, nil},
+		{owner.ID, "", 100, all}, {owner.ID, "", 7, all}, {owner.ID, "", 2, all[:2]}, {owner.ID, "a-1", 3, all[2:5]},
+		{owner.ID, "aa", 100, all[4:]},
+		{owner.ID, "z", 100, nil}, {other.ID, "", 100, []schema.TagCount{{Tag: "a", Links: 1}, {Tag: "other", Links: 1}}},
+		{1 << 40, "", 100, nil},
 	} {
 		got, err := store.TagCounts(t.Context(), c.account, c.after, c.limit)
 		testkit.Must(t, err)

@@ -11,15 +11,17 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestMigrations checks that released migrations stay as they are, and that a schema is the same whether a database is new or is
-// upgraded from any earlier version.
+// TestMigrations checks that released migrations stay as they are, and that a schema is the same whether a database is
+// new or is upgraded from any earlier version.
 //
-// released has the SHA-256 of each released migration by its file name. A database never applies a migration again, so after an edit
-// old and new databases would have other schemas.
+// released has the SHA-256 of each released migration by its file name. A database never applies a migration again, so
+// after an edit old and new databases would have other schemas.
 //
-// migrate makes a database with the given version, 0 being an empty one, opens it with the store, which upgrades it, and returns its
-// schema as rows of the engine's own catalogue.
-func TestMigrations(t *testing.T, files fs.FS, released map[string]string, migrate func(t *testing.T, from int64) (catalogue []string)) {
+// migrate makes a database with the given version, 0 being an empty one, opens it with the store, which upgrades it,
+// and returns its schema as rows of the engine's own catalogue.
+func TestMigrations(
+	t *testing.T, files fs.FS, released map[string]string, migrate func(t *testing.T, from int64) (catalogue []string),
+) {
 	for name, sum := range released {
 		text, err := fs.ReadFile(files, name)
 		testkit.Must(t, err)
@@ -40,16 +42,20 @@ func TestMigrations(t *testing.T, files fs.FS, released map[string]string, migra
 	}
 }
 
-// TestOtherSchemas checks that open, which opens and closes a database, refuses the schema of another release and changes nothing. exec
-// executes a statement in the database, which is up to date, and versions returns the versions in it.
-func TestOtherSchemas(t *testing.T, open func() error, exec func(t *testing.T, statement string), versions func(t *testing.T) []int64) {
+// TestOtherSchemas checks that open, which opens and closes a database, refuses the schema of another release and
+// changes nothing. exec executes a statement in the database, which is up to date, and versions returns the versions in
+// it.
+func TestOtherSchemas(
+	t *testing.T, open func() error, exec func(t *testing.T, statement string), versions func(t *testing.T) []int64,
+) {
 	testkit.Must(t, open())
 	for _, other := range []struct {
 		statement, says string
 		versions        []int64
 	}{
 		{"DELETE FROM goose_db_version WHERE version_id > 0", "made by an older linkstream", []int64{0}},
-		{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)", "made by a newer linkstream", []int64{0, 99}},
+		{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)", "made by a newer linkstream",
+			[]int64{0, 99}},
 	} {
 		exec(t, other.statement)
 		if err := open(); schema.ErrorCode(err) != schema.CodeInternal || !strings.Contains(err.Error(), other.says) {

@@ -18,13 +18,17 @@ var nameBehaviours = []behaviour[ClickStores]{
 func flood(link int64, from, to int) []click {
 	clicks := clicksOf(link, to-from)
 	for i := range clicks {
-		clicks[i].names[schema.ByReferrer], clicks[i].names[schema.ByCampaign] = fmt.Sprintf("flood-%d.example.org", from+i), fmt.Sprintf("flood-%d", from+i)
+		clicks[i].names[schema.ByReferrer], clicks[i].names[schema.ByCampaign] = fmt.Sprintf("flood-%d.example.org", from+i),
+			fmt.Sprintf("flood-%d", from+i)
 	}
 	return clicks
 }
 
-// insertBounded inserts clicks, of which those whose index is not below named are counted as schema.OtherName in some dimensions.
-func (m *model) insertBounded(t *testing.T, store ClickStores, partition, named int, other []schema.Dimension, clicks ...click) {
+// insertBounded inserts clicks, of which those whose index is not below named are counted as schema.OtherName in some
+// dimensions.
+func (m *model) insertBounded(
+	t *testing.T, store ClickStores, partition, named int, other []schema.Dimension, clicks ...click,
+) {
 	t.Helper()
 	b := m.batch(partition, clicks...)
 	testkit.Must(t, store.InsertClicks(t.Context(), b))
@@ -64,10 +68,12 @@ func boundsReferrers(t *testing.T, store ClickStores) {
 
 	report, err := store.Report(t.Context(), Days(1, []int64{1}, epoch, 2))
 	testkit.Must(t, err)
-	testkit.Equal(t, "most frequent referrer", report.Names[schema.ByReferrer][0], schema.NameCount{Name: schema.OtherName, Total: 2 * most})
+	testkit.Equal(t, "most frequent referrer", report.Names[schema.ByReferrer][0],
+		schema.NameCount{Name: schema.OtherName, Total: 2 * most})
 	day := epoch.UTC().Truncate(24 * time.Hour) // a filter needs clicks that are counted with all dimensions together
-	filtered, err := store.Report(t.Context(), schema.ReportQuery{AccountID: 1, Links: []int64{1}, Limit: 1, Previous: day.AddDate(0, 0, -1),
-		Bounds: []time.Time{day, day.AddDate(0, 0, 1)}, Filter: map[schema.Dimension]string{schema.ByOS: "Linux"}})
+	filtered, err := store.Report(t.Context(), schema.ReportQuery{AccountID: 1, Links: []int64{1}, Limit: 1,
+		Previous: day.AddDate(0, 0, -1),
+		Bounds:   []time.Time{day, day.AddDate(0, 0, 1)}, Filter: map[schema.Dimension]string{schema.ByOS: "Linux"}})
 	testkit.Must(t, err)
 	testkit.Equal(t, "most frequent referrer of a filtered report", filtered.Names[schema.ByReferrer],
 		[]schema.NameCount{{Name: schema.OtherName, Total: 2 * most}})
@@ -95,8 +101,10 @@ func mixture(link int64, from, to int) []click {
 			n /= names
 			return name
 		}
-		c.names[schema.ByReferrer], c.names[schema.ByLanguage], c.names[schema.ByBrowser], c.names[schema.ByOS] = pick(0, 40), pick(1, 40), pick(2, 20), pick(3, 10)
-		c.names[schema.ByDevice], c.names[schema.ByCountry] = []schema.Device{schema.Mobile, schema.Bot, schema.Desktop}[i%3], []string{"DE", "FR"}[i%2]
+		c.names[schema.ByReferrer], c.names[schema.ByLanguage], c.names[schema.ByBrowser], c.names[schema.ByOS] = pick(0, 40),
+			pick(1, 40), pick(2, 20), pick(3, 10)
+		c.names[schema.ByDevice], c.names[schema.ByCountry] = []schema.Device{schema.Mobile, schema.Bot, schema.Desktop}[i%3],
+			[]string{"DE", "FR"}[i%2]
 		c.names[schema.ByRoute] = []string{"", "red", "blue"}[i%3]
 		c.at = epoch.Add(time.Duration(i%1000) * time.Minute) // ends before the UTC day
 	}

@@ -72,7 +72,8 @@ func leavesChanges(t *testing.T, store schema.Database) {
 		testkit.Must(t, store.UpdateLink(t.Context(), &link, edit, hour(1)))
 		wantPending(t, what, store, "link/0/made")
 	}
-	testkit.Must(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Title: new("title"), Tags: &[]string{"tag"}}, hour(2)))
+	testkit.Must(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Title: new("title"), Tags: &[]string{"tag"}},
+		hour(2)))
 	_, err := store.RenameTag(t.Context(), a.ID, "tag", "renamed", hour(3))
 	testkit.Must(t, err)
 	wantPending(t, "title and tags", store)
@@ -112,7 +113,8 @@ func leavesChanges(t *testing.T, store schema.Database) {
 	wantPending(t, "a link on a domain", store, fmt.Sprintf("link/%d/custom", verified.ID))
 	testkit.Must(t, store.DeleteLink(t.Context(), custom, hour(7)))
 	testkit.Must(t, store.DeleteDomain(t.Context(), verified.ID))
-	wantPending(t, "a deleted domain and its link", store, fmt.Sprintf("link/%d/custom", verified.ID), "host/verified.example.org")
+	wantPending(t, "a deleted domain and its link", store, fmt.Sprintf("link/%d/custom", verified.ID),
+		"host/verified.example.org")
 }
 
 func restoringLeavesChange(t *testing.T, store schema.Database) {
@@ -130,7 +132,8 @@ func failuresLeaveNoChange(t *testing.T, store schema.Database) {
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	link := addLink(t, store, owner.ID, domain.ID, "known")
 	takeAll(t, store)
-	taken := schema.Link{AccountID: owner.ID, DomainID: domain.ID, Hash: "known", URL: "https://example.org/", CreatedAt: epoch}
+	taken := schema.Link{AccountID: owner.ID, DomainID: domain.ID, Hash: "known", URL: "https://example.org/",
+		CreatedAt: epoch}
 	testkit.WantCode(t, store.CreateLink(t.Context(), &taken), schema.CodeConflict)
 	nobody := &schema.LinkBatch{AccountID: owner.ID + 1, Links: []schema.Link{{Hash: "free", CreatedAt: epoch}}}
 	testkit.WantCode(t, store.CreateLinks(t.Context(), nobody), schema.CodeNotFound)
@@ -186,7 +189,8 @@ func pendingMissesNothing(t *testing.T, store schema.Database) {
 	go func() {
 		done <- concurrently(writers, func(i int) error {
 			for n := range each {
-				link := schema.Link{AccountID: owner.ID, Hash: fmt.Sprintf("w%d-%d", i, n), URL: "https://example.org/", CreatedAt: epoch}
+				link := schema.Link{AccountID: owner.ID, Hash: fmt.Sprintf("w%d-%d", i, n), URL: "https://example.org/",
+					CreatedAt: epoch}
 				if err := store.CreateLink(t.Context(), &link); err != nil {
 					return err
 				}
@@ -214,8 +218,8 @@ func pendingMissesNothing(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "changes seen", len(seen), writers*each)
 }
 
-// TestMaxPending checks that PendingChanges reads no more than schema.MaxPending entries of an empty store. insert adds entries, each of
-// which is a change of the link "many".
+// TestMaxPending checks that PendingChanges reads no more than schema.MaxPending entries of an empty store. insert adds
+// entries, each of which is a change of the link "many".
 func TestMaxPending(t *testing.T, store schema.Database, insert func(entries int)) {
 	insert(schema.MaxPending)
 	most, err := store.PendingChanges(t.Context(), 0)

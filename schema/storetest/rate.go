@@ -131,7 +131,9 @@ type leased struct {
 	granted, left int
 }
 
-func leaseConcurrently(t *testing.T, store schema.Database, tokenID int64, n int, window func(i int) time.Time) []leased {
+func leaseConcurrently(
+	t *testing.T, store schema.Database, tokenID int64, n int, window func(i int) time.Time,
+) []leased {
 	t.Helper()
 	got := make([]leased, n)
 	for _, err := range concurrently(n, func(i int) (err error) {

@@ -34,7 +34,8 @@ func Days(account int64, links []int64, first time.Time, days int) schema.Report
 	return q
 }
 
-// checkReports compares the reports of all links and accounts from a UTC day on with the model, all days if since is zero.
+// checkReports compares the reports of all links and accounts from a UTC day on with the model, all days if since is
+// zero.
 func (m *model) checkReports(t *testing.T, store ClickStores, since time.Time) {
 	t.Helper()
 	for link, sum := range m.links {
@@ -45,8 +46,8 @@ func (m *model) checkReports(t *testing.T, store ClickStores, since time.Time) {
 	}
 }
 
-// checkDaysOf compares the report of a query whose days go from that of its first one, or that of the first click if it is the zero time,
-// to that of the last click.
+// checkDaysOf compares the report of a query whose days go from that of its first one, or that of the first click if it
+// is the zero time, to that of the last click.
 func (m *model) checkDaysOf(t *testing.T, store ClickStores, q schema.ReportQuery, clicks []click) {
 	t.Helper()
 	first, last := q.Bounds[0], epoch
@@ -89,10 +90,12 @@ func reportsDays(t *testing.T, store ClickStores) {
 		-48 * time.Hour, -time.Millisecond, 0, time.Millisecond, 24*time.Hour - time.Millisecond, 24 * time.Hour,
 		100 * 24 * time.Hour,
 	} {
-		clicks[i].at, clicks[i].names[schema.ByReferrer], clicks[i].names[schema.ByBrowser] = midnight.Add(at), fmt.Sprintf("host-%d", i%2), fmt.Sprint(i%3)
+		clicks[i].at, clicks[i].names[schema.ByReferrer], clicks[i].names[schema.ByBrowser] = midnight.Add(at),
+			fmt.Sprintf("host-%d", i%2), fmt.Sprint(i%3)
 	}
 	model.insert(t, store, 0, clicks...)
-	for _, since := range []time.Time{{}, midnight.AddDate(0, 0, -1), midnight, midnight.AddDate(0, 0, 1), midnight.AddDate(1, 0, 0)} {
+	for _, since := range []time.Time{{}, midnight.AddDate(0, 0, -1), midnight, midnight.AddDate(0, 0, 1),
+		midnight.AddDate(1, 0, 0)} {
 		model.checkReports(t, store, since)
 	}
 	report, err := store.Report(t.Context(), Days(1, []int64{1}, midnight, 2))
@@ -106,7 +109,8 @@ func reportsBotsApart(t *testing.T, store ClickStores) {
 	clicks := spread(60)
 	for i := range clicks {
 		if clicks[i].names[schema.ByDevice] == schema.Bot {
-			clicks[i].names[schema.ByBrowser], clicks[i].names[schema.ByReferrer], clicks[i].names[schema.ByCountry] = "Googlebot", "bots.example.org", "ZZ"
+			clicks[i].names[schema.ByBrowser], clicks[i].names[schema.ByReferrer],
+				clicks[i].names[schema.ByCountry] = "Googlebot", "bots.example.org", "ZZ"
 		}
 	}
 	onlyBots := clicksOf(6, 4)
@@ -118,7 +122,8 @@ func reportsBotsApart(t *testing.T, store ClickStores) {
 	model.checkReports(t, store, epoch.AddDate(0, 0, 3))
 	report, err := store.Report(t.Context(), Days(1, []int64{6}, epoch.AddDate(0, 0, 10), 1))
 	testkit.Must(t, err)
-	testkit.Equal(t, "report of bots", report, schema.Report{Series: []schema.Period{{Bots: 4}}, Visitors: &schema.Visitors{Series: []int64{0}}}, nilOrEmpty)
+	testkit.Equal(t, "report of bots", report, schema.Report{Series: []schema.Period{{Bots: 4}},
+		Visitors: &schema.Visitors{Series: []int64{0}}}, nilOrEmpty)
 }
 
 // rank returns clicks with twelve names that have n clicks each, a later name with 2n clicks and an earlier one with 1.
@@ -171,11 +176,13 @@ func ranksUnknown(t *testing.T, store ClickStores) {
 		}
 		for i := range 9 {
 			c := clicksOf(1, 1)[0]
-			c.names[schema.ByReferrer], c.names[schema.ByCountry], c.at = fmt.Sprintf("host-%d", i), fmt.Sprintf("C%d", i), epoch.AddDate(0, 0, i%2)
+			c.names[schema.ByReferrer], c.names[schema.ByCountry], c.at = fmt.Sprintf("host-%d", i), fmt.Sprintf("C%d", i),
+				epoch.AddDate(0, 0, i%2)
 			clicks = append(clicks, c)
 		}
 		unknownBot := clicksOf(1, 1)[0]
-		unknownBot.names[schema.ByReferrer], unknownBot.names[schema.ByCountry], unknownBot.names[schema.ByDevice] = "", "", schema.Bot
+		unknownBot.names[schema.ByReferrer], unknownBot.names[schema.ByCountry], unknownBot.names[schema.ByDevice] = "", "",
+			schema.Bot
 		model.insert(t, store, 0, append(clicks, unknownBot)...)
 		model.check(t, store)
 		model.checkReports(t, store, epoch.AddDate(0, 0, 1))

@@ -34,7 +34,8 @@ func (m *model) checkQuery(t *testing.T, store ClickStores, q schema.ReportQuery
 
 // report computes by plain means what a store must answer.
 func (m *model) report(q schema.ReportQuery) schema.Report {
-	report := schema.Report{Series: make([]schema.Period, len(q.Bounds)-1), Names: map[schema.Dimension][]schema.NameCount{}}
+	report := schema.Report{Series: make([]schema.Period, len(q.Bounds)-1),
+		Names: map[schema.Dimension][]schema.NameCount{}}
 	names, links := map[schema.Dimension]map[string]int64{}, map[int64]int64{}
 	for _, by := range schema.Dimensions() {
 		names[by] = map[string]int64{}
@@ -82,8 +83,8 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 	return report
 }
 
-// countVisitors counts the visitors of a query in the times and visitors of its clicks: each once per period and UTC day, and once per UTC
-// day in the sums.
+// countVisitors counts the visitors of a query in the times and visitors of its clicks: each once per period and UTC
+// day, and once per UTC day in the sums.
 func countVisitors(q schema.ReportQuery, clicks iter.Seq2[time.Time, uint64]) *schema.Visitors {
 	type seen struct {
 		period int
@@ -140,10 +141,12 @@ func daysFrom(first time.Time, n int) (bounds []time.Time, previous time.Time) {
 	return bounds, at(-n)
 }
 
-// Zones with offsets that are far from UTC, near it, not of whole hours, and that change within the clicks of the suites.
+// Zones with offsets that are far from UTC, near it, not of whole hours, and that change within the clicks of the
+// suites.
 func zones(t *testing.T) (all []*time.Location) {
 	t.Helper()
-	for _, name := range []string{"UTC", "Europe/Berlin", "America/Los_Angeles", "Asia/Kathmandu", "Pacific/Kiritimati", "Pacific/Apia"} {
+	for _, name := range []string{"UTC", "Europe/Berlin", "America/Los_Angeles", "Asia/Kathmandu", "Pacific/Kiritimati",
+		"Pacific/Apia"} {
 		zone, err := time.LoadLocation(name)
 		testkit.Must(t, err)
 		all = append(all, zone)
@@ -209,7 +212,8 @@ func queriesNothing(t *testing.T, store ClickStores) {
 		}
 		model.insert(t, store, 0, clicksOf(1, 3)...)
 	}
-	many := schema.ReportQuery{AccountID: 99, Limit: 3, TopLinks: true, Filter: map[schema.Dimension]string{schema.ByOS: "Linux"}}
+	many := schema.ReportQuery{AccountID: 99, Limit: 3, TopLinks: true,
+		Filter: map[schema.Dimension]string{schema.ByOS: "Linux"}}
 	many.Bounds, many.Previous = daysFrom(time.Date(2026, time.November, 20, 0, 0, 0, 0, time.FixedZone("", 3600)), 3)
 	for i := range int64(schema.MaxReportLinks) {
 		many.Links = append(many.Links, 1<<40-i)
@@ -220,11 +224,13 @@ func queriesNothing(t *testing.T, store ClickStores) {
 func queriesBounds(t *testing.T, store ClickStores) {
 	begin := time.Date(2026, time.December, 1, 22, 45, 0, 0, time.UTC)
 	model, clicks := newModel(), clicksOf(1, 6)
-	for i, at := range []time.Duration{-time.Hour - time.Millisecond, -time.Hour, -time.Millisecond, 0, time.Hour - time.Millisecond, time.Hour} {
+	for i, at := range []time.Duration{-time.Hour - time.Millisecond, -time.Hour, -time.Millisecond, 0,
+		time.Hour - time.Millisecond, time.Hour} {
 		clicks[i].at = begin.Add(at)
 	}
 	model.insert(t, store, 0, clicks...)
-	q := schema.ReportQuery{AccountID: 1, Links: []int64{1}, Limit: 1, Previous: begin.Add(-time.Hour), Bounds: []time.Time{begin, begin.Add(time.Hour)}}
+	q := schema.ReportQuery{AccountID: 1, Links: []int64{1}, Limit: 1, Previous: begin.Add(-time.Hour),
+		Bounds: []time.Time{begin, begin.Add(time.Hour)}}
 	report, err := store.Report(t.Context(), q)
 	testkit.Must(t, err)
 	testkit.Equal(t, "series", report.Series, []schema.Period{{People: 2}})
@@ -235,7 +241,8 @@ func queriesBounds(t *testing.T, store ClickStores) {
 func queriesWhileInserting(t *testing.T, store ClickStores) {
 	const each = 24 // of which eight are by bots
 	queries := []schema.ReportQuery{
-		{Links: []int64{spreadLink}}, {Filter: map[schema.Dimension]string{schema.ByCountry: "DE"}}, {Links: []int64{spreadLink}, TopLinks: true},
+		{Links: []int64{spreadLink}}, {Filter: map[schema.Dimension]string{schema.ByCountry: "DE"}},
+		{Links: []int64{spreadLink}, TopLinks: true},
 	}
 	for i := range queries {
 		queries[i].AccountID, queries[i].Limit = 1, 10

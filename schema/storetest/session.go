@@ -242,8 +242,8 @@ func setsPasswordOfUnknown(t *testing.T, store schema.Database) {
 	hasSession(t, store, session)
 }
 
-// setsPasswordsConcurrently creates sessions with the old password while it is replaced. In the end only the kept session
-// may exist.
+// setsPasswordsConcurrently creates sessions with the old password while it is replaced. In the end only the kept
+// session may exist.
 func setsPasswordsConcurrently(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	kept := addSession(t, store, owner, "kept")

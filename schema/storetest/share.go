@@ -21,7 +21,9 @@ func newShare(accountID int64, secret string) schema.Share {
 	return schema.Share{AccountID: accountID, Digest: sha256.Sum256([]byte(secret)), CreatedAt: epoch.UTC()}
 }
 
-func addShare(t *testing.T, store schema.ShareStore, accountID int64, secret string, edit func(*schema.Share)) schema.Share {
+func addShare(
+	t *testing.T, store schema.ShareStore, accountID int64, secret string, edit func(*schema.Share),
+) schema.Share {
 	t.Helper()
 	share := newShare(accountID, secret)
 	if edit != nil {
@@ -88,9 +90,15 @@ func findsShare(t *testing.T, store schema.Database) {
 	foreign := addLink(t, store, other.ID, 0, "foreign")
 	all := addShare(t, store, owner.ID, "all", func(s *schema.Share) { s.ExpiresAt = hour(1).UTC() })
 	byTag := addShare(t, store, owner.ID, "tag", func(s *schema.Share) { s.Tag, s.DomainID = "spring", new(int64(0)) })
-	ofLink := addShare(t, store, owner.ID, "link", func(s *schema.Share) { s.LinkID, s.Hash, s.DomainID = link.ID, link.Hash, &link.DomainID })
+	ofLink := addShare(t, store, owner.ID, "link", func(s *schema.Share) {
+		s.LinkID, s.Hash, s.DomainID = link.ID,
+			link.Hash, &link.DomainID
+	})
 	ofDomain := addShare(t, store, owner.ID, "domain", func(s *schema.Share) { s.DomainID = &domain.ID })
-	ofForeign := addShare(t, store, owner.ID, "foreign", func(s *schema.Share) { s.LinkID, s.Hash = foreign.ID, foreign.Hash })
+	ofForeign := addShare(t, store, owner.ID, "foreign", func(s *schema.Share) {
+		s.LinkID, s.Hash = foreign.ID,
+			foreign.Hash
+	})
 	found := func(share schema.Share, now time.Time) {
 		t.Helper()
 		got, account, err := store.ShareByDigest(t.Context(), share.Digest, now)

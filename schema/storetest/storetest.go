@@ -1,7 +1,7 @@
-// Package storetest has the conformance suites of the store contracts in package schema: TestDatabase for links, accounts
-// and all that belongs to them, TestClickStore for clicks. Every store passes them, so they require nothing that the
-// contracts do not promise. Other tests check upgrades, frozen migrations and unreachable servers, which take a store's
-// own catalogue or addresses. Traffic makes clicks for tests and benchmarks.
+// Package storetest has the conformance suites of the store contracts in package schema: TestDatabase for links,
+// accounts and all that belongs to them, TestClickStore for clicks. Every store passes them, so they require nothing
+// that the contracts do not promise. Other tests check upgrades, frozen migrations and unreachable servers, which take
+// a store's own catalogue or addresses. Traffic makes clicks for tests and benchmarks.
 package storetest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Open returns an empty store, which is closed when the test ends, and a function that closes it and opens it again with
-// the same data. After reopen the earlier store is not used.
+// Open returns an empty store, which is closed when the test ends, and a function that closes it and opens it again
+// with the same data. After reopen the earlier store is not used.
 type Open[S any] func(t *testing.T) (store S, reopen func() S)
 
 // behaviour is a subtest: what a store does, and the check that it does so.
@@ -34,8 +34,8 @@ func run[S any](t *testing.T, open Open[S], behaviours []behaviour[S]) {
 	}
 }
 
-// epoch is when everything in the suites begins. It has an unusual zone, because stores must keep moments whatever the zone,
-// and no fraction of a second, which stores need not keep.
+// epoch is when everything in the suites begins. It has an unusual zone, because stores must keep moments whatever the
+// zone, and no fraction of a second, which stores need not keep.
 var epoch = time.Date(2026, time.November, 21, 9, 30, 15, 0, time.FixedZone("east", 5*3600+1800))
 
 // nilOrEmpty lets a store return nil for an empty slice or map.

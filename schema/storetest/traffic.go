@@ -24,7 +24,8 @@ var (
 		"Facebook", "UC Browser", "Brave", "Yandex Browser", "curl", "Vivaldi",
 	}
 	trafficReferrers = names(30, func(i int) string { return fmt.Sprintf("host-%d.example", i) })
-	trafficSystems   = []string{"Android", "Android", "iOS", "iOS", "Windows", "Windows", "macOS", "Linux", "ChromeOS", schema.OtherName}
+	trafficSystems   = []string{"Android", "Android", "iOS", "iOS", "Windows", "Windows", "macOS", "Linux", "ChromeOS",
+		schema.OtherName}
 	trafficLanguages = names(20, func(i int) string { return string([]rune{rune('a' + i), rune('z' - i)}) })
 	trafficCountries = names(20, func(i int) string { return string([]rune{rune('A' + i), rune('Z' - i)}) })
 )

@@ -12,8 +12,8 @@ import (
 // Promptly is how soon a store reports that its server does not answer.
 const Promptly = 8 * time.Second
 
-// TestUnreachable checks that open, which opens a store on the server at an address, fails promptly as unavailable, with
-// each of the texts in its error, where the server does not answer or does not exist.
+// TestUnreachable checks that open, which opens a store on the server at an address, fails promptly as unavailable,
+// with each of the texts in its error, where the server does not answer or does not exist.
 func TestUnreachable(t *testing.T, open func(t *testing.T, addr string) error, texts ...string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)

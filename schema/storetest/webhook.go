@@ -22,15 +22,17 @@ var webhookBehaviours = []behaviour[schema.Database]{
 	{"finished deliveries are kept up to a number, and can be sent again", resendsDeliveries},
 }
 
-var allEvents = []string{schema.EventDomainChanged, schema.EventLinkCreated, schema.EventLinkDeleted, schema.EventLinkUpdated}
+var allEvents = []string{schema.EventDomainChanged, schema.EventLinkCreated, schema.EventLinkDeleted,
+	schema.EventLinkUpdated}
 
 // longLease does not end during a test.
 const longLease = time.Hour
 
 func addWebhook(t *testing.T, store schema.WebhookStore, accountID int64, edit func(*schema.Webhook)) schema.Webhook {
 	t.Helper()
-	hook := schema.Webhook{AccountID: accountID, URL: "https://example.org/hook", Events: allEvents, Active: true, PeopleOnly: true,
-		Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", CreatedAt: epoch, UpdatedAt: epoch}
+	hook := schema.Webhook{AccountID: accountID, URL: "https://example.org/hook", Events: allEvents, Active: true,
+		PeopleOnly: true,
+		Secret:     "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", CreatedAt: epoch, UpdatedAt: epoch}
 	if edit != nil {
 		edit(&hook)
 	}
@@ -63,8 +65,10 @@ func keepsWebhooks(t *testing.T, store schema.Database) {
 	foreign.AccountID = other.ID
 	_, err := store.Webhook(t.Context(), other.ID, hook.ID)
 	for what, err := range map[string]error{
-		"read": err, "update": store.UpdateWebhook(t.Context(), foreign), "delete": store.DeleteWebhook(t.Context(), other.ID, hook.ID),
-		"rotate": store.RotateSecret(t.Context(), other.ID, hook.ID, "x", hour(2)), "test": store.TestWebhook(t.Context(), other.ID, hook.ID),
+		"read": err, "update": store.UpdateWebhook(t.Context(), foreign), "delete": store.DeleteWebhook(t.Context(), other.ID,
+			hook.ID),
+		"rotate": store.RotateSecret(t.Context(), other.ID, hook.ID, "x", hour(2)),
+		"test":   store.TestWebhook(t.Context(), other.ID, hook.ID),
 	} {
 		if schema.ErrorCode(err) != schema.CodeNotFound {
 			t.Errorf("%s a webhook of another account: %v", what, err)
@@ -129,7 +133,8 @@ func deliversChanges(t *testing.T, store schema.Database) {
 	three, err := schema.FindLink(t.Context(), store, 0, "three")
 	testkit.Must(t, err)
 	expiry := hour(9)
-	edit := schema.LinkEdit{Title: new("“Ü”\n"), Tags: &[]string{"x", "y"}, ExpiresAt: &expiry, ExpiredURL: new("https://example.org/e"),
+	edit := schema.LinkEdit{Title: new("“Ü”\n"), Tags: &[]string{"x", "y"}, ExpiresAt: &expiry,
+		ExpiredURL:   new("https://example.org/e"),
 		ForwardQuery: new(true)}
 	testkit.Must(t, store.UpdateLink(t.Context(), &link, edit, hour(2)))
 	testkit.Must(t, store.UpdateLink(t.Context(), &three, schema.LinkEdit{Tags: &[]string{}}, hour(2)))
@@ -149,7 +154,8 @@ func deliversChanges(t *testing.T, store schema.Database) {
 
 	testkit.Equal(t, "all", waiting(t, store, all), []string{"link.created one", "link.created two", "link.created three",
 		"link.updated one “Ü”", "link.updated three", "link.updated three t", "link.updated one “Ü”", "link.deleted one “Ü”",
-		"link.created one “Ü”", "link.deleted one “Ü”", "link.created one", "domain.changed go.example.org 0 0", "domain.changed go.example.org 1 0", "domain.changed go.example.org 1 1"})
+		"link.created one “Ü”", "link.deleted one “Ü”", "link.created one", "domain.changed go.example.org 0 0",
+		"domain.changed go.example.org 1 0", "domain.changed go.example.org 1 1"})
 	testkit.Equal(t, "of one link", waiting(t, store, one),
 		[]string{"link.created one", "link.updated one “Ü”", "link.updated one “Ü”", "link.deleted one “Ü”",
 			"link.created one “Ü”", "link.deleted one “Ü”", "link.created one"})
@@ -180,7 +186,8 @@ func failuresAreNotDelivered(t *testing.T, store schema.Database) {
 	testkit.WantCode(t, store.CreateLink(t.Context(), &taken), schema.CodeConflict)
 	stale := link
 	stale.Title = "another"
-	testkit.WantCode(t, store.UpdateLink(t.Context(), &stale, schema.LinkEdit{Unchanged: true, URL: new("x")}, hour(1)), schema.CodeConflict)
+	testkit.WantCode(t, store.UpdateLink(t.Context(), &stale, schema.LinkEdit{Unchanged: true, URL: new("x")}, hour(1)),
+		schema.CodeConflict)
 	testkit.WantCode(t, store.DeleteDomain(t.Context(), domain.ID), schema.CodeConflict)
 	testkit.Equal(t, "waiting", waiting(t, store, hook), nil, nilOrEmpty)
 }
@@ -198,14 +205,16 @@ func claim(t *testing.T, store schema.WebhookStore, holder string, lease time.Du
 
 func claimsWebhooks(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	first, second, foreign := addWebhook(t, store, owner.ID, nil), addWebhook(t, store, owner.ID, nil), addWebhook(t, store, other.ID, nil)
+	first, second, foreign := addWebhook(t, store, owner.ID, nil), addWebhook(t, store, owner.ID, nil),
+		addWebhook(t, store, other.ID, nil)
 	testkit.Equal(t, "without deliveries", claim(t, store, "a", longLease), nil, nilOrEmpty)
 	testkit.Must(t, store.TestWebhook(t.Context(), owner.ID, first.ID))
 	testkit.Must(t, store.TestWebhook(t.Context(), owner.ID, second.ID))
 	testkit.Must(t, store.TestWebhook(t.Context(), other.ID, foreign.ID))
 	testkit.Must(t, store.SetSuspended(t.Context(), other.ID, true))
 	testkit.Equal(t, "claimed", claim(t, store, "a", time.Millisecond), []int64{first.ID, second.ID})
-	testkit.Eventually(t, "another holder claims them when the lease ends", func() bool { return len(claim(t, store, "b", longLease)) == 2 })
+	testkit.Eventually(t, "another holder claims them when the lease ends",
+		func() bool { return len(claim(t, store, "b", longLease)) == 2 })
 	testkit.Equal(t, "claimed again", claim(t, store, "a", longLease), nil, nilOrEmpty)
 	testkit.Must(t, store.ReleaseWebhook(t.Context(), first.ID, "a"))
 	testkit.Equal(t, "released by another", claim(t, store, "a", longLease), nil, nilOrEmpty)
@@ -266,7 +275,8 @@ func notesDeliveries(t *testing.T, store schema.Database) {
 	deliveries, err := store.Deliveries(t.Context(), hook.ID)
 	testkit.Must(t, err)
 	testkit.Equal(t, "deliveries", len(deliveries), 2)
-	testkit.Equal(t, "newest", deliveries[0], schema.Delivery{ID: all[1].ID, Message: all[1].Message, Event: schema.EventTest, At: all[1].At,
+	testkit.Equal(t, "newest", deliveries[0], schema.Delivery{ID: all[1].ID, Message: all[1].Message,
+		Event: schema.EventTest, At: all[1].At,
 		Status: schema.DeliveryFailed, Attempts: 3, Error: "answered 410"})
 	testkit.Equal(t, "oldest", deliveries[1].Status, schema.DeliveryDelivered)
 	testkit.WantCode(t, store.TestWebhook(t.Context(), owner.ID, hook.ID), schema.CodeNotFound)

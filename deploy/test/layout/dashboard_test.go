@@ -16,8 +16,8 @@ import (
 	"testing/fstest"
 )
 
-// A file of the dashboard belongs to a noun, which its name begins with, or to the page's frame. A noun uses itself and the frame, and
-// the frame uses no noun. The roots join the nouns.
+// A file of the dashboard belongs to a noun, which its name begins with, or to the page's frame. A noun uses itself and
+// the frame, and the frame uses no noun. The roots join the nouns.
 var (
 	dashboardNouns = []string{"account", "domain", "link", "report", "tag", "token"}
 	dashboardRoots = []string{"dashboard", "overview"}

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// go.mod marks a requirement as // indirect if and only if no package of the module imports it. go mod tidy keeps it so,
-// but needs modules that only tests of dependencies import, and not every proxy has them.
+// go.mod marks a requirement as // indirect if and only if no package of the module imports it. go mod tidy keeps it
+// so, but needs modules that only tests of dependencies import, and not every proxy has them.
 
 // goMod is what go mod edit -json prints.
 type goMod struct {
@@ -32,7 +32,8 @@ type goMod struct {
 }
 
 func TestGoMod(t *testing.T) {
-	for _, v := range goModViolations(readGoMod(t, filepath.Join(moduleRoot, "go.mod")), importers(t, os.DirFS(moduleRoot))) {
+	for _, v := range goModViolations(readGoMod(t, filepath.Join(moduleRoot, "go.mod")),
+		importers(t, os.DirFS(moduleRoot))) {
 		t.Error(v)
 	}
 }
@@ -49,8 +50,8 @@ func readGoMod(t *testing.T, file string) (mod goMod) {
 	return mod
 }
 
-// importers returns a file that imports each package that is imported. It reads the files of all systems, as go mod tidy
-// does.
+// importers returns a file that imports each package that is imported. It reads the files of all systems, as go mod
+// tidy does.
 func importers(t *testing.T, tree fs.FS) map[string]string {
 	t.Helper()
 	importer := map[string]string{}
@@ -97,7 +98,8 @@ func goModViolations(mod goMod, importer map[string]string) (violations []string
 		case direct && r.Indirect:
 			violations = append(violations, fmt.Sprintf("go.mod: %s is marked // indirect, but %s imports it", r.Path, file))
 		case !direct && !r.Indirect && !tools[r.Path]:
-			violations = append(violations, fmt.Sprintf("go.mod: no package imports %s: mark it // indirect or remove it", r.Path))
+			violations = append(violations, fmt.Sprintf("go.mod: no package imports %s: mark it // indirect or remove it",
+				r.Path))
 		}
 	}
 	return violations

@@ -51,15 +51,18 @@ var schemaImports = map[string][]string{
 // notLinked lists what a program must not link, whichever package imports it.
 var notLinked = map[string][]string{
 	"edge": {"linkstream/api", "linkstream/ingest", "linkstream/deploy", "linkstream/bench", "linkstream/schema/sqlite",
-		"linkstream/schema/linkstore/sqlite", "linkstream/schema/clickhouse", "linkstream/schema/tracing", argon2, clickhouseDriver, sqliteDriver, testBroker, router, telemetry, testingPackage},
-	"api": {"linkstream/edge", "linkstream/ingest/ingestservice", "linkstream/ingest/verify", "linkstream/deploy", "linkstream/bench", "linkstream/schema/sqlite",
-		"linkstream/schema/linkstore/sqlite", sqliteDriver, testBroker, testingPackage},
+		"linkstream/schema/linkstore/sqlite", "linkstream/schema/clickhouse", "linkstream/schema/tracing", argon2,
+		clickhouseDriver, sqliteDriver, testBroker, router, telemetry, testingPackage},
+	"api": {"linkstream/edge", "linkstream/ingest/ingestservice", "linkstream/ingest/verify", "linkstream/deploy",
+		"linkstream/bench", "linkstream/schema/sqlite", "linkstream/schema/linkstore/sqlite", sqliteDriver, testBroker,
+		testingPackage},
 	"ingest": {"linkstream/api", "linkstream/edge", "linkstream/deploy", "linkstream/bench", "linkstream/schema/sqlite",
 		"linkstream/schema/linkstore", argon2, postgresDriver, sqliteDriver, testBroker, router, ristretto, testingPackage},
-	"deploy/standalone": {"linkstream/deploy/tools/engines/testengines", "linkstream/bench", "linkstream/schema/linkstore/postgres",
-		"linkstream/schema/clickhouse", postgresDriver, clickhouseDriver, testBroker, testingPackage},
-	"deploy/migrate-to": {"linkstream/api", "linkstream/deploy/tools/engines/testengines", "linkstream/bench", argon2, router,
-		testBroker, testingPackage},
+	"deploy/standalone": {"linkstream/deploy/tools/engines/testengines", "linkstream/bench",
+		"linkstream/schema/linkstore/postgres", "linkstream/schema/clickhouse", postgresDriver, clickhouseDriver, testBroker,
+		testingPackage},
+	"deploy/migrate-to": {"linkstream/api", "linkstream/deploy/tools/engines/testengines", "linkstream/bench", argon2,
+		router, testBroker, testingPackage},
 	"deploy/tools/up": {"linkstream/bench", "linkstream/edge", "linkstream/ingest", "linkstream/schema/sqlite",
 		"linkstream/schema/linkstore/sqlite", sqliteDriver,
 		testingPackage},
@@ -212,7 +215,8 @@ func nameViolations(packages []goPackage) (violations []string) {
 		if p.Name != path.Base(p.ImportPath) {
 			violations = append(violations, fmt.Sprintf("%s: package %s is named unlike its folder", p.ImportPath, p.Name))
 		}
-		if other := folders[p.Name]; other != "" && !within(p.ImportPath, module+"/"+drivers) && !within(other, module+"/"+drivers) {
+		if other := folders[p.Name]; other != "" && !within(p.ImportPath, module+"/"+drivers) &&
+			!within(other, module+"/"+drivers) {
 			violations = append(violations, fmt.Sprintf("%s: %s is a package %s, too", p.ImportPath, other, p.Name))
 		}
 		folders[p.Name] = p.ImportPath
@@ -376,7 +380,8 @@ func TestNameRules(t *testing.T) {
 		"another name than the folder's": {[]goPackage{{ImportPath: "linkstream/api/rest", Name: "local"}}, false},
 		"one name for two packages": {[]goPackage{{ImportPath: "linkstream/api/node", Name: "node"},
 			{ImportPath: "linkstream/edge/node", Name: "node"}}, false},
-		"programs": {[]goPackage{{ImportPath: "linkstream/api", Name: "main"}, {ImportPath: "linkstream/edge", Name: "main"}}, true},
+		"programs": {[]goPackage{{ImportPath: "linkstream/api", Name: "main"}, {ImportPath: "linkstream/edge", Name: "main"}},
+			true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := nameViolations(c.packages); (len(got) == 0) != c.allowed {

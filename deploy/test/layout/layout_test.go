@@ -1,5 +1,5 @@
-// Package layout_test tests the rules for the source: who imports whom, what programs link, how long files and functions get, what the top
-// level holds, and which requirements are direct. make check runs it.
+// Package layout_test tests the rules for the source: who imports whom, what programs link, how long files and
+// functions get, what the top level holds, and which requirements are direct. make check runs it.
 package layout_test
 
 import (
@@ -17,9 +17,9 @@ import (
 	"testing/fstest"
 )
 
-// These tests check the rules for files: how long files and functions get, what the top level holds, and where links lead. Each rule is
-// a function that returns violations. TestLayout applies it to the module, TestLayoutRules to a tree that breaks it.
-// The rules for packages are in imports_test.go.
+// These tests check the rules for files: how long files and functions get, what the top level holds, and where links
+// lead. Each rule is a function that returns violations. TestLayout applies it to the module, TestLayoutRules to a tree
+// that breaks it. The rules for packages are in imports_test.go.
 
 const (
 	moduleRoot       = "../../.."
@@ -149,9 +149,10 @@ func TestLayoutRules(t *testing.T) {
 		"extra names at the top level": {extraTopLevel, fstest.MapFS{"go.mod": lines(1), "edge/main.go": lines(1),
 			"data/links.db": lines(1), ".git/hook.go": lines(1), "internal/x.go": lines(1), "notes.txt": lines(1)},
 			[]string{"internal does not belong", "notes.txt does not belong"}},
-		"dead links": {deadLinks, fstest.MapFS{"README.md": markdown("# A `b`, c\n[1](#a-b-c) [2](#d) [3](edge) [4](api) [5](https://x.org/y)\n"),
-			"edge/x.md":      markdown("[1](../README.md#a-b-c) [2](../README.md#a)\n```\n# Z\n[3](none)\n```\n[4](#z)\n"),
-			".github/top.md": markdown(`<img src="../edge/x.md"><img src="x.png">`)},
+		"dead links": {deadLinks,
+			fstest.MapFS{"README.md": markdown("# A `b`, c\n[1](#a-b-c) [2](#d) [3](edge) [4](api) [5](https://x.org/y)\n"),
+				"edge/x.md":      markdown("[1](../README.md#a-b-c) [2](../README.md#a)\n```\n# Z\n[3](none)\n```\n[4](#z)\n"),
+				".github/top.md": markdown(`<img src="../edge/x.md"><img src="x.png">`)},
 			[]string{"README.md: #d leads", "README.md: api leads", "edge/x.md: ../README.md#a leads", "edge/x.md: #z leads",
 				".github/top.md: x.png leads"}},
 	} {

@@ -33,7 +33,8 @@ type authority struct {
 func startAuthority(t *testing.T, valid time.Duration) *authority {
 	t.Helper()
 	a := &authority{door: forward(t), plain: forward(t), tls: forward(t), names: dnstest.Start(t), eabID: "kid-1"}
-	running := startPebble(t, pebbleConfig{HTTPPort: a.plain.port(), TLSPort: a.tls.port(), Resolver: a.names.Addr(), Valid: valid,
+	running := startPebble(t, pebbleConfig{HTTPPort: a.plain.port(), TLSPort: a.tls.port(), Resolver: a.names.Addr(),
+		Valid:    valid,
 		Accounts: map[string]string{a.eabID: eabKey}})
 	a.issuers, a.roots = running.Issuers, running.Roots
 	a.door.to(running.Addr)
@@ -52,8 +53,10 @@ func (a *authority) host(t *testing.T, names ...string) {
 
 // flags are those of a program that uses the authority.
 func (a *authority) flags() []string {
-	return []string{"-edge.acme-email=operator@example.org", "-edge.acme-directory=" + a.directory, "-edge.acme-roots=" + a.roots,
-		"-edge.acme-key=" + "0123456789abcdef0123456789abcdef", "-edge.acme-eab-id=" + a.eabID, "-edge.acme-eab-key=" + eabKey}
+	return []string{"-edge.acme-email=operator@example.org", "-edge.acme-directory=" + a.directory, "-edge.acme-roots=" +
+		a.roots,
+		"-edge.acme-key=" + "0123456789abcdef0123456789abcdef", "-edge.acme-eab-id=" + a.eabID, "-edge.acme-eab-key=" +
+			eabKey}
 }
 
 // forwarder forwards connections to addresses, one after the other.

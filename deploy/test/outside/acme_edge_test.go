@@ -19,9 +19,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The tests of certificates get them from pebble, Let's Encrypt's test authority: two edges on one Postgres, and standalone on embedded
-// engines. The authority reaches the edges through forwarders, which hand each of its connections to another edge, so that the edge
-// that asks for a certificate is not the one that answers for it.
+// The tests of certificates get them from pebble, Let's Encrypt's test authority: two edges on one Postgres, and
+// standalone on embedded engines. The authority reaches the edges through forwarders, which hand each of its
+// connections to another edge, so that the edge that asks for a certificate is not the one that answers for it.
 
 const defaultHost = "sho.example.org"
 
@@ -36,8 +36,10 @@ type edge struct {
 // newEdge returns a program that has yet to start.
 func newEdge(t *testing.T, a *authority, name string, args ...string) *edge {
 	t.Helper()
-	e := &edge{plain: testkit.FreeAddress(t), secure: testkit.FreeAddress(t), ops: testkit.FreeAddress(t), program: launch.Program(t, name)}
-	e.args = append(append(args, a.flags()...), "-edge.listen="+e.plain, "-edge.tls-listen="+e.secure, "-ops.listen="+e.ops,
+	e := &edge{plain: testkit.FreeAddress(t), secure: testkit.FreeAddress(t), ops: testkit.FreeAddress(t),
+		program: launch.Program(t, name)}
+	e.args = append(append(args, a.flags()...), "-edge.listen="+e.plain, "-edge.tls-listen="+e.secure, "-ops.listen="+
+		e.ops,
 		"-edge.url=https://"+defaultHost)
 	return e
 }
@@ -132,7 +134,8 @@ func (s *acmeSystem) verify(t *testing.T, host string) {
 	s.host(t, host)
 	domain := schema.Domain{AccountID: s.owner.ID, Host: host, CreatedAt: time.Now(), VerifiedAt: time.Now()}
 	testkit.Must(t, s.links.CreateDomain(t.Context(), &domain))
-	link := schema.Link{AccountID: s.owner.ID, DomainID: domain.ID, Hash: "abc", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
+	link := schema.Link{AccountID: s.owner.ID, DomainID: domain.ID, Hash: "abc", URL: "https://example.com/", Active: true,
+		CreatedAt: time.Now()}
 	testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 }
 

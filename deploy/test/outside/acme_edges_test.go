@@ -50,7 +50,8 @@ func TestTwoEdges(t *testing.T) {
 		for _, e := range s.edges {
 			testkit.Eventually(t, "an edge has the keys of tickets", func() bool { return e.metric(t, metricTicketKey) > 0 })
 		}
-		config := &tls.Config{RootCAs: s.issuers, ServerName: defaultHost, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+		config := &tls.Config{RootCAs: s.issuers, ServerName: defaultHost,
+			ClientSessionCache: tls.NewLRUClientSessionCache(1)}
 		resumes := func(e *edge) bool {
 			conn, err := tls.Dial("tcp", e.secure, config)
 			testkit.Must(t, err)
@@ -64,7 +65,8 @@ func TestTwoEdges(t *testing.T) {
 		testkit.Equal(t, "at the other edge", resumes(s.edges[1]), true)
 		s.edges[1].process.Kill()
 		s.edges[1].start(all) // it runs on when this test ends
-		testkit.Eventually(t, "the edge has the keys of tickets again", func() bool { return s.edges[1].metric(t, metricTicketKey) > 0 })
+		testkit.Eventually(t, "the edge has the keys of tickets again",
+			func() bool { return s.edges[1].metric(t, metricTicketKey) > 0 })
 		testkit.Equal(t, "after a restart", resumes(s.edges[1]), true)
 	})
 	t.Run("redirect at once on the plain port", func(t *testing.T) {
@@ -153,7 +155,8 @@ func TestEdgeThatIsKilledWhileItGetsACertificate(t *testing.T) {
 	s := startACME(t, 24*time.Hour)
 	releasePlain, releaseTLS := s.plain.hold(), s.tls.hold() // the authority waits for its answers
 	s.edges[0].start(t)
-	testkit.Eventually(t, "the authority validates the host", func() bool { return s.plain.accepted.Load()+s.tls.accepted.Load() > 0 })
+	testkit.Eventually(t, "the authority validates the host",
+		func() bool { return s.plain.accepted.Load()+s.tls.accepted.Load() > 0 })
 	s.edges[0].process.Kill()
 	s.plain.to(s.edges[1].plain) // as load balancers do
 	s.tls.to(s.edges[1].secure)

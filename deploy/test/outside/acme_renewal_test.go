@@ -21,7 +21,8 @@ func TestRenewal(t *testing.T) {
 	a := startAuthority(t, valid)
 	a.host(t, defaultHost)
 	data, e, first := startRenewing(t, a)
-	for first.SerialNumber.BitLen()%8 == 0 { // one of 256: pebble 2.10 does not find its order, as DER puts a byte before this number
+	for first.SerialNumber.BitLen()%8 == 0 {
+		// one of 256: pebble 2.10 does not find its order, as DER puts a byte before this number
 		data, e, first = startRenewing(t, a)
 	}
 	renewed := first

@@ -16,8 +16,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The tests of the API's description, api/rest/openapi.json, use generators of clients. The clients are compiled and call the running
-// program.
+// The tests of the API's description, api/rest/openapi.json, use generators of clients. The clients are compiled and
+// call the running program.
 
 const (
 	description = "../../../api/rest/openapi.json"
@@ -52,16 +52,19 @@ func startClientService(t *testing.T) clientService {
 	testkit.Must(t, os.WriteFile(blocklist, []byte("0.0.0.0 unsafe.example.com\n"), 0o600))
 	edge, api, ops := testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)
 
-	p := launch.Start(t, launch.Command(launch.Program(t, "standalone"), []string{"LINKSTREAM_BOOTSTRAP_TOKEN=" + clientToken},
-		"-data", filepath.Join(dir, "data"), "-edge.listen", edge, "-api.listen", api, "-ops.listen", ops, "-api.blocklist", blocklist))
+	p := launch.Start(t, launch.Command(launch.Program(t, "standalone"),
+		[]string{"LINKSTREAM_BOOTSTRAP_TOKEN=" + clientToken}, "-data", filepath.Join(dir, "data"), "-edge.listen", edge,
+		"-api.listen", api, "-ops.listen", ops, "-api.blocklist", blocklist))
 	p.AwaitReady(t, "http://"+ops)
 	return clientService{edge: "http://" + edge, api: "http://" + api}
 }
 
-// click creates the link "clicked" and follows it once, with Firefox on a desktop. It returns when the click is counted.
+// click creates the link "clicked" and follows it once, with Firefox on a desktop. It returns when the click is
+// counted.
 func (s clientService) click(t *testing.T) {
 	t.Helper()
-	status, body := s.call(t, http.MethodPost, "/api/v1/shorten", `{"long_url": "https://example.com/", "custom_alias": "clicked"}`)
+	status, body := s.call(t, http.MethodPost, "/api/v1/shorten", `{"long_url": "https://example.com/", "custom_alias": `+
+		`"clicked"}`)
 	if status != http.StatusCreated {
 		t.Fatalf("%d %s", status, body)
 	}

@@ -85,7 +85,8 @@ func (r *recorder) check(t *testing.T, w http.ResponseWriter, req *http.Request,
 	answer := httptest.NewRecorder()
 	api.ServeHTTP(answer, req)
 
-	output := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: answer.Code, Header: answer.Header(),
+	output := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: answer.Code,
+		Header:  answer.Header(),
 		Options: &openapi3filter.Options{IncludeResponseStatus: true}}
 	output.SetBodyBytes(plainBody(t, answer))
 	if err := openapi3filter.ValidateResponse(req.Context(), output); err != nil {
@@ -123,8 +124,8 @@ func hasAuthorization(_ context.Context, input *openapi3filter.AuthenticationInp
 	return nil
 }
 
-// missing returns the operations of the description that have not succeeded, without those that answer with a stream, which generated
-// clients read to its end.
+// missing returns the operations of the description that have not succeeded, without those that answer with a stream,
+// which generated clients read to its end.
 func (r *recorder) missing(t *testing.T) (operations []string) {
 	t.Helper()
 	r.mu.Lock()

@@ -50,7 +50,8 @@ func TestClients(t *testing.T) {
 				"tagged": 1.0, "domains": 0.0, "bulk": 1.0, "shared": true, "hides": true, "shares": 1.0, "unshared": true,
 				"people": 1.0, "system": "Linux", "most": "clicked", "openapi": "3.1.0",
 				"trashed": float64(now.Year()), "restored": alias, "changed": alias, "absent": "not_found", "removed": 1.0,
-				"qr": true, "scopes": 4.0, "rotated": true, "asked": true, "delivery": "webhook.test", "resent": true, "hook_off": true,
+				"qr": true, "scopes": 4.0, "rotated": true, "asked": true, "delivery": "webhook.test", "resent": true,
+				"hook_off": true,
 				"hook_url": "https://hooks.example.com/", "hooks": 1.0, "unhooked": true,
 			})
 			if missing := recorder.missing(t); len(missing) > 0 {

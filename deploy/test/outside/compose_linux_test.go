@@ -60,13 +60,15 @@ type composeService struct {
 }
 
 // required are the variables that compose.https.yaml does not have defaults of.
-var required = map[string]string{"LINKSTREAM_EDGE_URL": "https://sho.example.org", "LINKSTREAM_EDGE_ACME_EMAIL": "you@example.org"}
+var required = map[string]string{"LINKSTREAM_EDGE_URL": "https://sho.example.org",
+	"LINKSTREAM_EDGE_ACME_EMAIL": "you@example.org"}
 
 // readCompose checks a file against the specification and returns it with the variables' defaults, or what is required.
 func readCompose(t *testing.T, path string) composition {
 	t.Helper()
 	var module struct{ Dir string }
-	testkit.Must(t, json.Unmarshal([]byte(run(t, "go", "mod", "download", "-modcacherw", "-json", specification)), &module))
+	testkit.Must(t, json.Unmarshal([]byte(run(t, "go", "mod", "download", "-modcacherw", "-json", specification)),
+		&module))
 	const load = `
 import json, re, sys, jsonschema, yaml
 required = json.loads(sys.argv[3])
@@ -95,8 +97,9 @@ func TestCompose(t *testing.T) {
 			role, _, _ := strings.Cut(name, "-")
 			instances[s.Profiles[0]+" "+role] += max(s.Deploy.Replicas, 1)
 		}
-		testkit.Equal(t, "containers", instances, map[string]int{"standalone standalone": 1, "cluster edge": 2, "cluster ingest": 2,
-			"cluster api": 2, "cluster postgres": 1, "cluster kafka": 1, "cluster clickhouse": 1,
+		testkit.Equal(t, "containers", instances, map[string]int{"standalone standalone": 1, "cluster edge": 2,
+			"cluster ingest": 2,
+			"cluster api":    2, "cluster postgres": 1, "cluster kafka": 1, "cluster clickhouse": 1,
 			"watch prometheus": 1, "watch grafana": 1})
 		defaults, err := os.ReadFile("../../.env")
 		testkit.Must(t, err)
@@ -113,10 +116,12 @@ func TestCompose(t *testing.T) {
 			testkit.Equal(t, "more capabilities", len(s.CapAdd), 0)
 			for what, holds := range map[string]bool{
 				"privileges": !s.Privileged && s.NetworkMode == "" && s.Pid == "", "a user": s.User != "" && s.User != "0:0",
-				"a version": pinned.MatchString(s.Image), "a limit of memory": s.MemLimit != "", "a limit of processes": s.PidsLimit > 0,
-				"logs that rotate": s.Logging.Options["max-size"] != "" && s.Logging.Options["max-file"] != "",
-				"a restart":        s.Restart == "unless-stopped", "time to stop": s.StopGracePeriod == "1m",
-				"a health check":   len(s.Healthcheck.Test) > 1 && s.Healthcheck.Test[0] == "CMD" && s.Healthcheck.Retries > 0 && s.Healthcheck.Timeout != "",
+				"a version": pinned.MatchString(s.Image), "a limit of memory": s.MemLimit != "",
+				"a limit of processes": s.PidsLimit > 0,
+				"logs that rotate":     s.Logging.Options["max-size"] != "" && s.Logging.Options["max-file"] != "",
+				"a restart":            s.Restart == "unless-stopped", "time to stop": s.StopGracePeriod == "1m",
+				"a health check": len(s.Healthcheck.Test) > 1 && s.Healthcheck.Test[0] == "CMD" && s.Healthcheck.Retries > 0 &&
+					s.Healthcheck.Timeout != "",
 				"a read-only root": s.ReadOnly || name == "kafka" || name == "clickhouse", // their images write their configuration
 			} {
 				if !holds {
@@ -124,7 +129,8 @@ func TestCompose(t *testing.T) {
 				}
 			}
 			for variable, value := range s.Environment {
-				if secret := regexp.MustCompile(`PASSWORD|DSN|TOKEN|SECRET`).MatchString(variable); secret && !strings.HasPrefix(value, "/run/secrets/") {
+				if secret := regexp.MustCompile(`PASSWORD|DSN|TOKEN|SECRET`).MatchString(variable); secret &&
+					!strings.HasPrefix(value, "/run/secrets/") {
 					t.Errorf("%s is not a file of a secret: %s", variable, value)
 				}
 			}
@@ -222,8 +228,10 @@ func TestComposeHTTPS(t *testing.T) {
 	}
 	for name, s := range https.Services {
 		testkit.Equal(t, "settings of "+name, s.Environment, map[string]string{"LINKSTREAM_EDGE_TLS_LISTEN": ":8443",
-			"LINKSTREAM_EDGE_URL": required["LINKSTREAM_EDGE_URL"], "LINKSTREAM_EDGE_ACME_EMAIL": required["LINKSTREAM_EDGE_ACME_EMAIL"],
-			"LINKSTREAM_EDGE_ACME_DIRECTORY": "https://acme-v02.api.letsencrypt.org/directory", "LINKSTREAM_EDGE_ACME_KEY_FILE": "/run/secrets/acme_key"})
+			"LINKSTREAM_EDGE_URL":            required["LINKSTREAM_EDGE_URL"],
+			"LINKSTREAM_EDGE_ACME_EMAIL":     required["LINKSTREAM_EDGE_ACME_EMAIL"],
+			"LINKSTREAM_EDGE_ACME_DIRECTORY": "https://acme-v02.api.letsencrypt.org/directory",
+			"LINKSTREAM_EDGE_ACME_KEY_FILE":  "/run/secrets/acme_key"})
 		testkit.Equal(t, "secrets of "+name, s.Secrets, []string{"acme_key"})
 		secure := ""
 		for _, port := range s.Ports {
@@ -244,8 +252,8 @@ func TestComposeHTTPS(t *testing.T) {
 	}
 }
 
-// testCompose runs the programs of both profiles with their commands and environments. Only addresses differ: the containers of a
-// test share this machine's network, and the engines are those of the tests.
+// testCompose runs the programs of both profiles with their commands and environments. Only addresses differ: the
+// containers of a test share this machine's network, and the engines are those of the tests.
 func testCompose(t *testing.T, m *machine, image string, cfg config) {
 	compose, https := readCompose(t, composeFile), readCompose(t, httpsFile)
 	secrets := map[string]string{"postgres_dsn": engines.Postgres(t), "clickhouse_dsn": engines.ClickHouse(t),
@@ -266,7 +274,8 @@ func testCompose(t *testing.T, m *machine, image string, cfg config) {
 				env = append(env, variable+"="+strings.ReplaceAll(value, "kafka:9092", brokers))
 			}
 			slices.Sort(env)
-			env = append(env, "LINKSTREAM_EDGE_LISTEN="+testkit.FreeAddress(t), "LINKSTREAM_API_LISTEN="+testkit.FreeAddress(t), "LINKSTREAM_OPS_LISTEN="+testkit.FreeAddress(t))
+			env = append(env, "LINKSTREAM_EDGE_LISTEN="+testkit.FreeAddress(t), "LINKSTREAM_API_LISTEN="+testkit.FreeAddress(t),
+				"LINKSTREAM_OPS_LISTEN="+testkit.FreeAddress(t))
 			if name != "standalone" {
 				env = append(env, "LINKSTREAM_KAFKA_CLICKS_TOPIC="+topics+".clicks", "LINKSTREAM_KAFKA_DEAD_TOPIC="+topics+".dead",
 					"LINKSTREAM_KAFKA_CHANGES_TOPIC="+topics+".changes", "LINKSTREAM_KAFKA_GROUP="+topics)

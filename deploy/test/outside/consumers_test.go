@@ -23,7 +23,8 @@ import (
 func TestConsumers(t *testing.T) {
 	t.Parallel()
 	cfg := stream.DefaultConfig()
-	cfg.Brokers, cfg.Clicks, cfg.Dead, cfg.Changes = engines.Kafka(t), enginetest.Name(), enginetest.Name(), enginetest.Name()
+	cfg.Brokers, cfg.Clicks, cfg.Dead, cfg.Changes = engines.Kafka(t), enginetest.Name(), enginetest.Name(),
+		enginetest.Name()
 	client, err := stream.New(cfg, slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
 	t.Cleanup(client.Close)
@@ -32,7 +33,8 @@ func TestConsumers(t *testing.T) {
 
 	program := filepath.Join(t.TempDir(), "consumer")
 	runIn(t, ".", nil, "go", "build", "-o", program, "testdata/consumers/consumer.go")
-	for name, command := range map[string][]string{"Go": {program}, "Python": {python(t), "testdata/consumers/consumer.py"}} {
+	for name, command := range map[string][]string{"Go": {program},
+		"Python": {python(t), "testdata/consumers/consumer.py"}} {
 		t.Run(name, func(t *testing.T) {
 			out := run(t, command[0], append(command[1:], strings.Split(cfg.Brokers, ",")[0], cfg.Clicks)...)
 			var got map[string]int
@@ -42,8 +44,8 @@ func TestConsumers(t *testing.T) {
 	}
 }
 
-// produceRepeatedly fills all partitions but the last one with batches of several lanes, some of which come again whole or in part, as
-// after a lost acknowledgement. It returns the clicks of each link.
+// produceRepeatedly fills all partitions but the last one with batches of several lanes, some of which come again whole
+// or in part, as after a lost acknowledgement. It returns the clicks of each link.
 func produceRepeatedly(t *testing.T, client *stream.Client, partitions int) map[string]int {
 	t.Helper()
 	want, random := map[string]int{}, rand.New(rand.NewPCG(1, 2))
@@ -53,7 +55,8 @@ func produceRepeatedly(t *testing.T, client *stream.Client, partitions int) map[
 			batch := new(stream.Batch)
 			batch.Reset(time.Now())
 			for seq := first; seq <= last; seq++ {
-				click := schema.Click{Lane: lane, Seq: seq, LinkID: int64(1 + (seq+uint64(number))%7), AccountID: 1, ClickedAt: time.Now(),
+				click := schema.Click{Lane: lane, Seq: seq, LinkID: int64(1 + (seq+uint64(number))%7), AccountID: 1,
+					ClickedAt: time.Now(),
 					UserAgent: []byte("Firefox"), Language: []byte("de")}
 				batch.Append(nil, schema.AppendClick(nil, &click))
 			}
@@ -101,7 +104,8 @@ func TestTopicDescription(t *testing.T) {
 	proto, err := os.ReadFile("../../../schema/click.proto")
 	testkit.Must(t, err)
 	_, message, _ := strings.Cut(string(proto), "message Click {")
-	testkit.Equal(t, "schema", squeezed(clicks.Messages["click"].Payload.Schema), squeezed(withoutComments("syntax = \"proto3\"; message Click {"+message)))
+	testkit.Equal(t, "schema", squeezed(clicks.Messages["click"].Payload.Schema),
+		squeezed(withoutComments("syntax = \"proto3\"; message Click {"+message)))
 }
 
 func withoutComments(proto string) string {

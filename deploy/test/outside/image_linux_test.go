@@ -20,16 +20,17 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The tests of deploy/Dockerfile and deploy/compose.yaml build the image with buildah in a copy of this machine, with this machine's own
-// Go, since no registry is asked for images, and run it as a container runtime would: below its own root, which is read-only, as its
-// user. The engines' own images in compose.yaml are only validated.
+// The tests of deploy/Dockerfile and deploy/compose.yaml build the image with buildah in a copy of this machine, with
+// this machine's own Go, since no registry is asked for images, and run it as a container runtime would: below its own
+// root, which is read-only, as its user. The engines' own images in compose.yaml are only validated.
 
 func TestDockerfileIsLinted(t *testing.T) {
 	hadolint := filepath.Join(filepath.Dir(python(t)), "hadolint")
 	testkit.Equal(t, "complaints", run(t, hadolint, "../../Dockerfile"), "")
 }
 
-// builder makes the image of the first stage: a shell and certificates. Go, its modules and its cache are those of this machine.
+// builder makes the image of the first stage: a shell and certificates. Go, its modules and its cache are those of this
+// machine.
 const builder = `
 container=$(buildah from scratch)
 root=$(buildah mount $container)
@@ -58,8 +59,9 @@ func images(t *testing.T) *machine {
 	t.Helper()
 	root, err := filepath.Abs(launch.Root())
 	testkit.Must(t, err)
-	m := startMachine(t, []string{"buildah", "busybox-static"}, map[string]string{"/src": root, "/var/lib/containers": t.TempDir(),
-		"/gomod": run(t, "go", "env", "GOMODCACHE"), "/gocache": run(t, "go", "env", "GOCACHE")})
+	m := startMachine(t, []string{"buildah", "busybox-static"},
+		map[string]string{"/src": root, "/var/lib/containers": t.TempDir(),
+			"/gomod": run(t, "go", "env", "GOMODCACHE"), "/gocache": run(t, "go", "env", "GOCACHE")})
 	m.Run(t, `mkdir -p /etc/containers && cat >/etc/containers/storage.conf <<END
 [storage]
 driver = "vfs"
@@ -91,7 +93,8 @@ type config struct {
 func inspect(t *testing.T, m *machine, tag string) config {
 	t.Helper()
 	var image struct{ OCIv1 config }
-	testkit.Must(t, json.Unmarshal([]byte(m.Run(t, `buildah inspect --type image "localhost/linkstream:$1"`, tag)), &image))
+	testkit.Must(t, json.Unmarshal([]byte(m.Run(t, `buildah inspect --type image "localhost/linkstream:$1"`, tag)),
+		&image))
 	return image.OCIv1
 }
 
@@ -111,7 +114,8 @@ func TestImage(t *testing.T) {
 		if _, data := c.Config.Volumes["/data"]; !data || len(c.Config.Volumes) != 1 {
 			t.Errorf("volumes %v", c.Config.Volumes)
 		}
-		testkit.Equal(t, "ports", slices.Sorted(maps.Keys(c.Config.ExposedPorts)), []string{"8080/tcp", "8081/tcp", "8443/tcp", "9080/tcp"})
+		testkit.Equal(t, "ports", slices.Sorted(maps.Keys(c.Config.ExposedPorts)),
+			[]string{"8080/tcp", "8081/tcp", "8443/tcp", "9080/tcp"})
 	})
 	root := m.Run(t, `container=$(buildah from localhost/linkstream:amd64); buildah mount $container`)
 	root = strings.TrimSpace(root)
@@ -134,7 +138,8 @@ data 700
 	t.Run("is built for arm64", func(t *testing.T) {
 		buildImage(t, m, "arm64", "arm64")
 		testkit.Equal(t, "architecture", inspect(t, m, "arm64").Architecture, "arm64")
-		out := m.Run(t, `cd $(buildah mount $(buildah from --arch arm64 --pull-never localhost/linkstream:arm64)); for p in usr/bin/*; do od -An -j18 -N2 -tx2 $p; done`)
+		out := m.Run(t, `cd $(buildah mount $(buildah from --arch arm64 --pull-never localhost/linkstream:arm64)); for p in `+
+			`usr/bin/*; do od -An -j18 -N2 -tx2 $p; done`)
 		testkit.Equal(t, "machines of the ELF files", strings.Fields(out), slices.Repeat([]string{"00b7"}, 5))
 	})
 }
@@ -175,7 +180,8 @@ func newContainer(t *testing.T, m *machine, image string, c config, env []string
 	return &container{m: m, dir: dir, env: slices.Concat(c.Config.Env, env)}
 }
 
-// command returns a command that runs in the container as the image's user. Its process number is in the file pid of the container.
+// command returns a command that runs in the container as the image's user. Its process number is in the file pid of
+// the container.
 func (c *container) command(t *testing.T, pid string, command ...string) *exec.Cmd {
 	t.Helper()
 	const enter = `echo $$ >"$1"; root=$2; shift 2; exec /usr/sbin/chroot --userspec=65532:65532 "$root" "$@"`
@@ -230,7 +236,8 @@ func healthcheck(t *testing.T) (command []string) {
 }
 
 func testRun(t *testing.T, m *machine, image string, cfg config) {
-	env := []string{"LINKSTREAM_EDGE_LISTEN=" + testkit.FreeAddress(t), "LINKSTREAM_API_LISTEN=" + testkit.FreeAddress(t), "LINKSTREAM_OPS_LISTEN=" + testkit.FreeAddress(t)}
+	env := []string{"LINKSTREAM_EDGE_LISTEN=" + testkit.FreeAddress(t), "LINKSTREAM_API_LISTEN=" + testkit.FreeAddress(t),
+		"LINKSTREAM_OPS_LISTEN=" + testkit.FreeAddress(t)}
 	c := newContainer(t, m, image, cfg, env)
 	check := healthcheck(t)
 	if c.exec(t, check...) == nil {

@@ -54,7 +54,8 @@ type resource struct {
 	}
 }
 
-// TestOperators checks what the overlay asks the operators for, and that the programs get what these make of it. No operator runs here.
+// TestOperators checks what the overlay asks the operators for, and that the programs get what these make of it. No
+// operator runs here.
 func TestOperators(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	bin, err := testengines.GoPrograms(t.Context(), log, kustomize, kubeconform)
@@ -79,7 +80,8 @@ func TestOperators(t *testing.T) {
 	}
 
 	t.Run("Strimzi's classes find nothing", func(t *testing.T) {
-		out := strings.Fields(string(pipe(t, nil, "java", "-cp", libs+"/*", "testdata/kubernetes/strimzi/Strimzi.java", file)))
+		out := strings.Fields(string(pipe(t, nil, "java", "-cp", libs+"/*", "testdata/kubernetes/strimzi/Strimzi.java",
+			file)))
 		want := len(of("Kafka")) + len(of("KafkaNodePool")) + len(of("KafkaTopic")) + len(of("KafkaUser"))
 		testkit.Equal(t, "resources", out, []string{strconv.Itoa(want)})
 	})
@@ -89,23 +91,29 @@ func TestOperators(t *testing.T) {
 			topics[r.Metadata.Name] = fmt.Sprint(r.Spec.Partitions, r.Spec.Replicas, r.Spec.Config)
 		}
 		kept := map[string]any{"retention.ms": cfg.Retention.Milliseconds(), "min.insync.replicas": 2}
-		testkit.Equal(t, "topics", topics, map[string]string{cfg.Clicks: fmt.Sprint(cfg.Partitions, 3, plain(kept)), cfg.Dead: fmt.Sprint(1, 3, plain(kept)),
+		testkit.Equal(t, "topics", topics, map[string]string{cfg.Clicks: fmt.Sprint(cfg.Partitions, 3, plain(kept)),
+			cfg.Dead:    fmt.Sprint(1, 3, plain(kept)),
 			cfg.Changes: fmt.Sprint(1, 3, plain(map[string]any{"cleanup.policy": "compact", "min.insync.replicas": 2}))})
 	})
 	settings := of("ConfigMap")[0].Data
-	t.Run("the programs know the settings, and reach Kafka by them", func(t *testing.T) { testKafkaSettings(t, settings, of) })
+	t.Run("the programs know the settings, and reach Kafka by them",
+		func(t *testing.T) { testKafkaSettings(t, settings, of) })
 	t.Run("certificates of Postgres are checked", func(t *testing.T) { testPostgresSettings(t, settings) })
-	t.Run("each secret is one that somebody makes, and has what the programs read", func(t *testing.T) { testSecrets(t, objects, settings, of) })
+	t.Run("each secret is one that somebody makes, and has what the programs read",
+		func(t *testing.T) { testSecrets(t, objects, settings, of) })
 	t.Run("each engine has a network policy", func(t *testing.T) {
-		for _, label := range []string{"cnpg.io/cluster=" + of("Cluster")[0].Metadata.Name, "strimzi.io/cluster=" + of("Kafka")[0].Metadata.Name,
+		for _, label := range []string{"cnpg.io/cluster=" + of("Cluster")[0].Metadata.Name, "strimzi.io/cluster=" +
+			of("Kafka")[0].Metadata.Name,
 			"clickhouse.altinity.com/chi=" + of("ClickHouseInstallation")[0].Metadata.Name} {
 			key, value, _ := strings.Cut(label, "=")
-			if !slices.ContainsFunc(of("NetworkPolicy"), func(r resource) bool { return r.Spec.PodSelector.MatchLabels[key] == value }) {
+			if !slices.ContainsFunc(of("NetworkPolicy"),
+				func(r resource) bool { return r.Spec.PodSelector.MatchLabels[key] == value }) {
 				t.Errorf("none selects %s", label)
 			}
 		}
 		for _, r := range append(append(of("KafkaNodePool"), of("KafkaTopic")...), of("KafkaUser")...) {
-			testkit.Equal(t, "cluster of "+r.Metadata.Name, r.Metadata.Labels["strimzi.io/cluster"], of("Kafka")[0].Metadata.Name)
+			testkit.Equal(t, "cluster of "+r.Metadata.Name, r.Metadata.Labels["strimzi.io/cluster"],
+				of("Kafka")[0].Metadata.Name)
 		}
 	})
 }
@@ -175,8 +183,10 @@ func testSecrets(t *testing.T, objects []object, settings map[string]string, of 
 	for _, user := range of("KafkaUser") {
 		made[user.Metadata.Name] = []string{"password"}
 	}
-	testkit.Equal(t, "the password of ClickHouse", of("ClickHouseInstallation")[0].Spec.Configuration.Users["linkstream/password"],
-		any(map[string]any{"valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "linkstream", "key": "clickhouse.password"}}}))
+	testkit.Equal(t, "the password of ClickHouse",
+		of("ClickHouseInstallation")[0].Spec.Configuration.Users["linkstream/password"],
+		any(map[string]any{"valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "linkstream",
+			"key": "clickhouse.password"}}}))
 	checked := 0
 	for _, o := range objects {
 		files := map[string]bool{}
@@ -185,7 +195,8 @@ func testSecrets(t *testing.T, objects []object, settings map[string]string, of 
 				for _, item := range source.Secret.Items {
 					files["/secrets/"+item.Path] = true
 					if !slices.Contains(made[source.Secret.Name], item.Key) {
-						t.Errorf("%s %s reads %s of the secret %s, which nobody makes", o.Kind, o.Metadata.Name, item.Key, source.Secret.Name)
+						t.Errorf("%s %s reads %s of the secret %s, which nobody makes", o.Kind, o.Metadata.Name, item.Key,
+							source.Secret.Name)
 					}
 				}
 			}

@@ -20,8 +20,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The tests of the manifests for Kubernetes build each overlay by kustomize, compare it with the schemas of Kubernetes by two validators,
-// and search it for what must hold of every pod. There is no cluster: nothing of it runs here.
+// The tests of the manifests for Kubernetes build each overlay by kustomize, compare it with the schemas of Kubernetes
+// by two validators, and search it for what must hold of every pod. There is no cluster: nothing of it runs here.
 
 // The tools, in the versions that are tested. kubernetes-validate is in testdata/requirements.txt.
 const (
@@ -41,8 +41,9 @@ var operators = map[string][]string{
 	"github.com/cloudnative-pg/cloudnative-pg@v1.27.0": {"config/crd/bases/postgresql.cnpg.io_clusters.yaml"},
 }
 
-// withoutSchema are the kinds whose definitions no registry has. TestOperators checks Strimzi's with the operator's own classes. The
-// definition of Altinity's ClickHouseInstallation cannot be had; its fields are those of the operator's examples.
+// withoutSchema are the kinds whose definitions no registry has. TestOperators checks Strimzi's with the operator's own
+// classes. The definition of Altinity's ClickHouseInstallation cannot be had; its fields are those of the operator's
+// examples.
 var withoutSchema = []string{"Kafka", "KafkaNodePool", "KafkaTopic", "KafkaUser", "ClickHouseInstallation"}
 
 func TestEveryOverlayIsTested(t *testing.T) {
@@ -158,7 +159,8 @@ func TestOverlays(t *testing.T) {
 	custom, kinds := customSchemas(t, python)
 	for _, overlay := range overlays {
 		t.Run(overlay, func(t *testing.T) {
-			manifests := pipe(t, nil, filepath.Join(bin, "kustomize"), "build", filepath.Join("../../kubernetes/overlays", overlay))
+			manifests := pipe(t, nil, filepath.Join(bin, "kustomize"), "build",
+				filepath.Join("../../kubernetes/overlays", overlay))
 			t.Run("kubernetes-validate finds nothing", func(t *testing.T) {
 				own := without(t, python, manifests, append(withoutSchema, kinds...)...) // it knows no others
 				pipe(t, nil, python, "-m", "kubernetes_validate", "--strict", "--quiet", "-k", kubernetes, own)
@@ -210,7 +212,8 @@ func testRestore(t *testing.T, python, kubeconform, schemas string, objects []ob
 	testkit.Equal(t, "namespace", restore.Metadata.Namespace, "linkstream")
 	testkit.Equal(t, "account", restore.Spec.ServiceAccountName, serving.ServiceAccountName)
 	testkit.Equal(t, "security of the pod", restore.Spec.SecurityContext, serving.SecurityContext)
-	testkit.Equal(t, "security of the container", restore.Spec.Containers[0].SecurityContext, serving.Containers[0].SecurityContext)
+	testkit.Equal(t, "security of the container", restore.Spec.Containers[0].SecurityContext,
+		serving.Containers[0].SecurityContext)
 	testkit.Equal(t, "image", restore.Spec.Containers[0].Image, serving.Containers[0].Image)
 	testkit.Equal(t, "mounts", restore.Spec.Containers[0].VolumeMounts, serving.Containers[0].VolumeMounts)
 	for _, v := range restore.Spec.Volumes {
@@ -221,7 +224,8 @@ func testRestore(t *testing.T, python, kubeconform, schemas string, objects []ob
 // without returns a file with the manifests of other kinds.
 func without(t *testing.T, python string, manifests []byte, kinds ...string) string {
 	t.Helper()
-	const others = "import sys, yaml; yaml.safe_dump_all([o for o in yaml.safe_load_all(sys.stdin) if o['kind'] not in sys.argv[1:]], sys.stdout)"
+	const others = "import sys, yaml; yaml.safe_dump_all([o for o in yaml.safe_load_all(sys.stdin) if o['kind'] not in " +
+		"sys.argv[1:]], sys.stdout)"
 	file := filepath.Join(t.TempDir(), "others.yaml")
 	testkit.Must(t, os.WriteFile(file, pipe(t, manifests, python, append([]string{"-c", others}, kinds...)...), 0o600))
 	return file
@@ -234,12 +238,13 @@ func parseManifests(t *testing.T, python string, manifests []byte, objects any) 
 	testkit.Must(t, json.Unmarshal(pipe(t, manifests, python, "-c", toJSON), objects))
 }
 
-// offlineSchemas returns a folder with the schemas of kubernetes-validate. They refer to each other by URLs of kubernetes.io, and
-// here by file names.
+// offlineSchemas returns a folder with the schemas of kubernetes-validate. They refer to each other by URLs of
+// kubernetes.io, and here by file names.
 func offlineSchemas(t *testing.T, python string) (dir string) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(python), "../lib/python*/site-packages/kubernetes_validate/kubernetes-json-schema",
-		"v"+kubernetes+"-local-strict", "*.json"))
+	found,
+		err := filepath.Glob(filepath.Join(filepath.Dir(python),
+		"../lib/python*/site-packages/kubernetes_validate/kubernetes-json-schema", "v"+kubernetes+"-local-strict", "*.json"))
 	testkit.Must(t, err)
 	if len(found) == 0 {
 		t.Fatal("there are no schemas")
@@ -248,7 +253,8 @@ func offlineSchemas(t *testing.T, python string) (dir string) {
 	for _, file := range found {
 		content, err := os.ReadFile(file)
 		testkit.Must(t, err)
-		local := strings.NewReplacer("/api/_definitions.json", "_definitions.json", `"$id":`, `"origin":`).Replace(string(content))
+		local := strings.NewReplacer("/api/_definitions.json", "_definitions.json", `"$id":`,
+			`"origin":`).Replace(string(content))
 		testkit.Must(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(local), 0o600))
 	}
 	return dir
@@ -313,8 +319,10 @@ func testPods(t *testing.T, objects []object) {
 		spec := o.Spec.Template.Spec
 		for what, holds := range map[string]bool{
 			"no token": isFalse(spec.AutomountServiceAccountToken), "no variables of services": isFalse(spec.EnableServiceLinks),
-			"its account": spec.ServiceAccountName == "linkstream", "the image's user": spec.SecurityContext.RunAsNonRoot && spec.SecurityContext.RunAsUser == 65532,
-			"seccomp": spec.SecurityContext.SeccompProfile.Type == "RuntimeDefault", "time to stop": spec.TerminationGracePeriodSeconds == 60,
+			"its account": spec.ServiceAccountName == "linkstream", "the image's user": spec.SecurityContext.RunAsNonRoot &&
+				spec.SecurityContext.RunAsUser == 65532,
+			"seccomp":       spec.SecurityContext.SeccompProfile.Type == "RuntimeDefault",
+			"time to stop":  spec.TerminationGracePeriodSeconds == 60,
 			"one container": len(spec.Containers) == 1, "its namespace": o.Metadata.Namespace == "linkstream",
 			"spread": len(spec.TopologySpreadConstraints) == 2,
 		} {
@@ -338,12 +346,14 @@ func testPods(t *testing.T, objects []object) {
 		}
 		testkit.Equal(t, "seconds before "+c.Name+" stops", c.Lifecycle.PreStop.Sleep.Seconds, afterwards)
 		for what, holds := range map[string]bool{
-			"a version": strings.Contains(c.Image, "linkstream:") && !strings.HasSuffix(c.Image, ":latest"), "a read-only root": c.SecurityContext.ReadOnlyRootFilesystem,
-			"no escalation":   isFalse(c.SecurityContext.AllowPrivilegeEscalation),
-			"no capabilities": slices.Equal(c.SecurityContext.Capabilities.Drop, []string{"ALL"}),
-			"requests":        c.Resources.Requests["cpu"] != "" && c.Resources.Requests["memory"] != "", "a limit": c.Resources.Limits["memory"] != "",
-			"liveness":  c.LivenessProbe.HTTPGet.Path == "/healthz" && c.LivenessProbe.HTTPGet.Port == "ops",
-			"a startup": c.StartupProbe.HTTPGet.Path == "/healthz", "readiness": c.ReadinessProbe == ready,
+			"a version":        strings.Contains(c.Image, "linkstream:") && !strings.HasSuffix(c.Image, ":latest"),
+			"a read-only root": c.SecurityContext.ReadOnlyRootFilesystem,
+			"no escalation":    isFalse(c.SecurityContext.AllowPrivilegeEscalation),
+			"no capabilities":  slices.Equal(c.SecurityContext.Capabilities.Drop, []string{"ALL"}),
+			"requests":         c.Resources.Requests["cpu"] != "" && c.Resources.Requests["memory"] != "",
+			"a limit":          c.Resources.Limits["memory"] != "",
+			"liveness":         c.LivenessProbe.HTTPGet.Path == "/healthz" && c.LivenessProbe.HTTPGet.Port == "ops",
+			"a startup":        c.StartupProbe.HTTPGet.Path == "/healthz", "readiness": c.ReadinessProbe == ready,
 		} {
 			if !holds {
 				t.Errorf("the container %s lacks %s", c.Name, what)
@@ -379,7 +389,8 @@ func testHTTPS(t *testing.T, objects []object) {
 		}
 	}
 	spec := edge.Spec.Template.Spec
-	if ports := spec.Containers[0].Ports; !slices.Contains(ports, containerPort{"edge-tls", 8443}) || !slices.Contains(ports, containerPort{"edge", 8080}) {
+	if ports := spec.Containers[0].Ports; !slices.Contains(ports, containerPort{"edge-tls", 8443}) ||
+		!slices.Contains(ports, containerPort{"edge", 8080}) {
 		t.Errorf("the container has the ports %v", ports)
 	}
 	var files []string
@@ -393,7 +404,8 @@ func testHTTPS(t *testing.T, objects []object) {
 		}
 	}
 	settings := named(objects, "ConfigMap", "linkstream").Data
-	if settings["LINKSTREAM_EDGE_TLS_LISTEN"] != ":8443" || settings["LINKSTREAM_EDGE_ACME_EMAIL"] == "" || settings["LINKSTREAM_KAFKA_BROKERS"] == "" {
+	if settings["LINKSTREAM_EDGE_TLS_LISTEN"] != ":8443" || settings["LINKSTREAM_EDGE_ACME_EMAIL"] == "" ||
+		settings["LINKSTREAM_KAFKA_BROKERS"] == "" {
 		t.Errorf("settings %v", settings)
 	}
 	var open []string
@@ -414,10 +426,12 @@ func testReferences(t *testing.T, objects []object) {
 		}
 		return nil
 	}
-	if ns := named(objects, "Namespace", "linkstream"); ns == nil || ns.Metadata.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
+	if ns := named(objects, "Namespace", "linkstream"); ns == nil ||
+		ns.Metadata.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
 		t.Error("the namespace does not enforce restricted pods")
 	}
-	if deny := named(objects, "NetworkPolicy", "deny"); deny == nil || len(deny.Spec.PolicyTypes) != 2 || len(deny.Spec.PodSelector.MatchLabels) > 0 {
+	if deny := named(objects, "NetworkPolicy", "deny"); deny == nil || len(deny.Spec.PolicyTypes) != 2 ||
+		len(deny.Spec.PodSelector.MatchLabels) > 0 {
 		t.Error("the network is open by default")
 	}
 	for _, o := range objects {
@@ -431,7 +445,8 @@ func testReferences(t *testing.T, objects []object) {
 				continue
 			}
 			for _, port := range o.Spec.Ports {
-				if !slices.ContainsFunc(w.Spec.Template.Spec.Containers[0].Ports, func(p containerPort) bool { return p.Name == port.TargetPort }) {
+				if !slices.ContainsFunc(w.Spec.Template.Spec.Containers[0].Ports,
+					func(p containerPort) bool { return p.Name == port.TargetPort }) {
 					t.Errorf("the service %s has the port %s, which no pod has", o.Metadata.Name, port.TargetPort)
 				}
 			}

@@ -32,21 +32,23 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Lighthouse, the auditor of web pages that Chromium's developers make, judges the dashboard. It measures, so its test does not run beside
-// others.
+// Lighthouse, the auditor of web pages that Chromium's developers make, judges the dashboard. It measures, so its test
+// does not run beside others.
 
 const (
 	pagesEmail, pagesPassword = "owner@example.org", "correct horse battery"
-	tries                     = 5 // of a page: the score for performance is that of its quickest load, since others work on the machine, too
+	// of a page: the score for performance is that of its quickest load, since others work on the machine, too
+	tries = 5
 )
 
 // categories are what pages are judged by.
 var categories = []string{"performance", "accessibility", "best-practices"}
 
-// TestLighthouse requires the highest score of each page in each category, on an emulated phone with a slow network. Its CPU is that of this
-// machine, which is not slowed down: other tests do that.
+// TestLighthouse requires the highest score of each page in each category, on an emulated phone with a slow network.
+// Its CPU is that of this machine, which is not slowed down: other tests do that.
 func TestLighthouse(t *testing.T) {
-	modules, err := testengines.NPMPackages(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)), "testdata/lighthouse/tools")
+	modules, err := testengines.NPMPackages(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)),
+		"testdata/lighthouse/tools")
 	testkit.Must(t, err)
 	chromium := enginetest.Chromium(t)
 	open := startPages(t)
@@ -95,9 +97,10 @@ type report struct {
 // judge returns what keeps a page from the highest scores; "" if nothing does.
 func judge(t *testing.T, modules string, chromium *testengines.Chromium, page string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(modules, "lighthouse/cli/index.js"), page, "--output=json", "--quiet",
-		"--no-enable-error-reporting", "--throttling.cpuSlowdownMultiplier=1", "--only-categories="+strings.Join(categories, ","),
-		"--chrome-flags=--headless=new --no-sandbox --disable-gpu --disable-component-update --user-data-dir="+t.TempDir())
+	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(modules, "lighthouse/cli/index.js"), page,
+		"--output=json", "--quiet", "--no-enable-error-reporting", "--throttling.cpuSlowdownMultiplier=1",
+		"--only-categories="+strings.Join(categories, ","), "--chrome-flags=--headless=new --no-sandbox --disable-gpu "+
+			"--disable-component-update --user-data-dir="+t.TempDir())
 	cmd.Env = append(append(os.Environ(), chromium.Env...), "CHROME_PATH="+chromium.Path)
 	var problems strings.Builder
 	cmd.Stderr = &problems
@@ -129,7 +132,8 @@ func judge(t *testing.T, modules string, chromium *testengines.Chromium, page st
 	return strings.Join(wrong, "\n")
 }
 
-// startPages runs an api process with an account that has links, tags, clicks, domains and tokens, and returns its base URL.
+// startPages runs an api process with an account that has links, tags, clicks, domains and tokens, and returns its base
+// URL.
 func startPages(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -158,7 +162,8 @@ func startPages(t *testing.T) string {
 func fillPages(t *testing.T, links *linkstore.Store, clicks *sqlite.ClickStore) {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Second)
-	owner := schema.Account{Email: pagesEmail, PasswordHash: auth.HashPassword(pagesPassword), CreatedAt: now.AddDate(0, 0, -90)}
+	owner := schema.Account{Email: pagesEmail, PasswordHash: auth.HashPassword(pagesPassword),
+		CreatedAt: now.AddDate(0, 0, -90)}
 	testkit.Must(t, links.CreateAccount(t.Context(), &owner))
 	for i, host := range []string{"go.example.org", "new.example.org"} {
 		domain := schema.Domain{AccountID: owner.ID, Host: host, Challenge: host, CreatedAt: now}
@@ -166,7 +171,8 @@ func fillPages(t *testing.T, links *linkstore.Store, clicks *sqlite.ClickStore) 
 			domain.VerifiedAt = now
 		}
 		testkit.Must(t, links.CreateDomain(t.Context(), &domain))
-		token := schema.Token{AccountID: owner.ID, Name: "Program of " + host, Prefix: "ls_abcd", Digest: sha256.Sum256([]byte(host)), CreatedAt: now}
+		token := schema.Token{AccountID: owner.ID, Name: "Program of " + host, Prefix: "ls_abcd",
+			Digest: sha256.Sum256([]byte(host)), CreatedAt: now}
 		testkit.Must(t, links.CreateToken(t.Context(), &token))
 	}
 	var batch schema.ClickBatch
@@ -174,28 +180,35 @@ func fillPages(t *testing.T, links *linkstore.Store, clicks *sqlite.ClickStore) 
 	batch.Time = now
 	devices := []schema.Device{schema.Mobile, schema.Desktop, schema.Mobile, schema.Bot}
 	for i := range 25 {
-		link := schema.Link{AccountID: owner.ID, Hash: fmt.Sprintf("link-%d", i), URL: fmt.Sprintf("https://example.org/a/page/%d", i), Active: true,
-			Title: fmt.Sprintf("Page %d", i), Tags: []string{"all", fmt.Sprintf("tag-%d", i%4)}, CreatedAt: now.AddDate(0, 0, -60).Add(time.Duration(i) * time.Hour)}
+		link := schema.Link{AccountID: owner.ID, Hash: fmt.Sprintf("link-%d", i),
+			URL: fmt.Sprintf("https://example.org/a/page/%d", i), Active: true,
+			Title: fmt.Sprintf("Page %d", i), Tags: []string{"all", fmt.Sprintf("tag-%d", i%4)},
+			CreatedAt: now.AddDate(0, 0, -60).Add(time.Duration(i) * time.Hour)}
 		testkit.Must(t, links.CreateLink(t.Context(), &link))
 		for n := range 40 {
 			batch.Offset, batch.Lane = append(batch.Offset, batch.Next), append(batch.Lane, schema.Lane{Number: 1})
 			batch.Next++
-			batch.Seq, batch.LinkID, batch.AccountID = append(batch.Seq, uint64(batch.Next)), append(batch.LinkID, link.ID), append(batch.AccountID, owner.ID)
+			batch.Seq, batch.LinkID, batch.AccountID = append(batch.Seq, uint64(batch.Next)), append(batch.LinkID, link.ID),
+				append(batch.AccountID, owner.ID)
 			batch.ClickedAt = append(batch.ClickedAt, now.AddDate(0, 0, -n))
-			batch.Device, batch.Browser = append(batch.Device, devices[n%4]), append(batch.Browser, []string{"Safari", "Firefox", "Chrome"}[n%3])
-			batch.Referrer, batch.Country = append(batch.Referrer, []string{"", "news.example.org"}[n%2]), append(batch.Country, []string{"DE", "US", ""}[n%3])
-			batch.OS, batch.Language = append(batch.OS, []string{"iOS", "Windows"}[n%2]), append(batch.Language, []string{"de", "en"}[n%2])
+			batch.Device, batch.Browser = append(batch.Device, devices[n%4]),
+				append(batch.Browser, []string{"Safari", "Firefox", "Chrome"}[n%3])
+			batch.Referrer, batch.Country = append(batch.Referrer, []string{"", "news.example.org"}[n%2]),
+				append(batch.Country, []string{"DE", "US", ""}[n%3])
+			batch.OS, batch.Language = append(batch.OS, []string{"iOS", "Windows"}[n%2]),
+				append(batch.Language, []string{"de", "en"}[n%2])
 		}
 	}
 	testkit.Must(t, clicks.InsertClicks(t.Context(), storetest.NoNames(&batch)))
 }
 
-// signIn returns the base URL of a proxy that adds a session's cookie to each request. Lighthouse could only send it until the page
-// sets a cookie itself.
+// signIn returns the base URL of a proxy that adds a session's cookie to each request. Lighthouse could only send it
+// until the page sets a cookie itself.
 func signIn(t *testing.T, base string) string {
 	t.Helper()
 	form := url.Values{"email": {pagesEmail}, "password": {pagesPassword}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/dashboard/sign-in", strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/dashboard/sign-in",
+		strings.NewReader(form.Encode()))
 	testkit.Must(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	resp, err := http.DefaultTransport.RoundTrip(req)

@@ -22,8 +22,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// A copy of this machine is for tests that install and run programs that would change it: the same files, below another root and in
-// memory, with more packages if a test asks for them. Processes of a copy end with it.
+// A copy of this machine is for tests that install and run programs that would change it: the same files, below another
+// root and in memory, with more packages if a test asks for them. Processes of a copy end with it.
 
 // machine is a copy of this machine.
 type machine struct {
@@ -32,8 +32,8 @@ type machine struct {
 	spaces []string // the namespaces of its own, as nsenter calls them
 }
 
-// layFiles makes the files of the copy in the folder $1, with those of the folder $2 added. What follows are pairs of folders: here, and
-// in the copy.
+// layFiles makes the files of the copy in the folder $1, with those of the folder $2 added. What follows are pairs of
+// folders: here, and in the copy.
 const layFiles = `
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$1"
@@ -61,8 +61,8 @@ mount --rbind /dev "$root/dev"
 exec chroot "$root" sh -c 'echo ready; exec cat'
 `
 
-// startMachine starts a copy with these packages of Debian, which ends with the test. folders maps absolute paths in the copy to folders
-// of this machine, which the copy can change. The test must run as root.
+// startMachine starts a copy with these packages of Debian, which ends with the test. folders maps absolute paths in
+// the copy to folders of this machine, which the copy can change. The test must run as root.
 func startMachine(t *testing.T, packages []string, folders map[string]string) *machine {
 	t.Helper()
 	m := newMachine(t, runPlainly, packages, folders)
@@ -129,8 +129,9 @@ func (m *machine) Try(t *testing.T, script string, args ...string) (out string, 
 // Command returns a command that runs in the copy, with nothing of this process's environment.
 func (m *machine) Command(t *testing.T, command ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "nsenter", slices.Concat([]string{"--target", strconv.Itoa(m.init.Process.Pid)},
-		m.spaces, []string{"--"}, command)...)
+	cmd := exec.CommandContext(t.Context(), "nsenter",
+		slices.Concat([]string{"--target", strconv.Itoa(m.init.Process.Pid)},
+			m.spaces, []string{"--"}, command)...)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"}
 	return cmd
 }

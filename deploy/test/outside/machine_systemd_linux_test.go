@@ -20,8 +20,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// runSystemd runs a copy whose first process is systemd: with a network, devices and control groups of its own, and with no unit enabled
-// but those of a minimal Debian. LoadCredential= needs mounts that are shared.
+// runSystemd runs a copy whose first process is systemd: with a network, devices and control groups of its own, and
+// with no unit enabled but those of a minimal Debian. LoadCredential= needs mounts that are shared.
 const runSystemd = `
 group=$1 && shift
 echo 0 >"$group/cgroup.procs"
@@ -43,18 +43,20 @@ mount -t tmpfs tmpfs "$root/dev/shm"
 ip link set lo up
 rm -rf "$root"/etc/systemd/system/* "$root"/etc/rc?.d "$root"/var/log/journal
 ln -sf true "$root/usr/bin/mandb" # an index of all of the machine's manual pages
-for unit in getty.target systemd-logind.service systemd-udevd.service systemd-udevd-kernel.socket systemd-udevd-control.socket systemd-udev-trigger.service; do
+for unit in getty.target systemd-logind.service systemd-udevd.service systemd-udevd-kernel.socket \
+	systemd-udevd-control.socket systemd-udev-trigger.service; do
 	ln -s /dev/null "$root/etc/systemd/system/$unit"
 done
 cd "$root"
 pivot_root . mnt
 umount --lazy /mnt
 mount --make-rshared /
-exec env -i container=lxc PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 /lib/systemd/systemd
+exec env -i container=lxc PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+	LANG=C.UTF-8 /lib/systemd/systemd
 `
 
-// bootMachine is startMachine with a real systemd, which runs when it returns. Nothing but relays leads into the network of the copy, or
-// out of it.
+// bootMachine is startMachine with a real systemd, which runs when it returns. Nothing but relays leads into the
+// network of the copy, or out of it.
 func bootMachine(t *testing.T, packages []string, folders map[string]string) *machine {
 	t.Helper()
 	m := newMachine(t, bootSystemd, append([]string{"systemd", "systemd-sysv", "dbus"}, packages...), folders)
@@ -62,7 +64,8 @@ func bootMachine(t *testing.T, packages []string, folders map[string]string) *ma
 	m.init.Args = append([]string{"sh", "-ec", runSystemd, m.init.Args[2], group}, m.init.Args[4:]...)
 	m.spaces = []string{"--mount", "--pid", "--uts", "--ipc", "--net", "--cgroup"}
 	m.init.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL,
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWNET}
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS |
+			syscall.CLONE_NEWIPC | syscall.CLONE_NEWNET}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // systemd is killed when the thread that has started it ends

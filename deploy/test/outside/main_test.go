@@ -1,12 +1,12 @@
 //go:build deploy
 
-// Package outside_test tests what ships with the tools of those who use it or run it, as they would: the image and the files of compose,
-// the manifests for Kubernetes, the Debian package with its units, the alerts and the dashboard, the proxies' configurations, the
-// commands of the manual, the release, certificates from an authority, a cluster of ClickHouse. With the tag nightly also clients that
-// are generated from the API's description, and Lighthouse.
+// Package outside_test tests what ships with the tools of those who use it or run it, as they would: the image and the
+// files of compose, the manifests for Kubernetes, the Debian package with its units, the alerts and the dashboard, the
+// proxies' configurations, the commands of the manual, the release, certificates from an authority, a cluster of
+// ClickHouse. With the tag nightly also clients that are generated from the API's description, and Lighthouse.
 //
-// The tests install these tools by the machine's package clients, in the versions that testdata lists. Some need root, to make copies of
-// the machine.
+// The tests install these tools by the machine's package clients, in the versions that testdata lists. Some need root,
+// to make copies of the machine.
 package outside_test
 
 import (
@@ -32,8 +32,8 @@ import (
 // engines are the real engines that the tests share.
 var engines enginetest.Engines
 
-// parallelTests is the default of the flag -parallel. The tests that run in parallel wait most of the time: for faults to last, for
-// certificates to expire, for programs.
+// parallelTests is the default of the flag -parallel. The tests that run in parallel wait most of the time: for faults
+// to last, for certificates to expire, for programs.
 const parallelTests = "4"
 
 func TestMain(m *testing.M) {
@@ -41,9 +41,11 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	goleak.VerifyTestMain(launch.Of(withShards{engines.Of(m)}),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // never ends
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")) // ends up to ten seconds after the server
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"), // never ends
+		// ends up to ten seconds after the server
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
 func logger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
@@ -56,7 +58,8 @@ func python(t *testing.T) (interpreter string) {
 	return interpreter
 }
 
-// run runs a program to its end, which must be a success, and returns what it prints to stdout, without space around it.
+// run runs a program to its end, which must be a success, and returns what it prints to stdout, without space around
+// it.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	return runIn(t, ".", nil, name, args...)

@@ -19,8 +19,8 @@ const (
 )
 
 // pages are those of the manual, in order.
-var pages = []string{"deploy/README.md", "deploy/manual/install.md", "deploy/manual/operate.md", "deploy/manual/watch.md",
-	"deploy/manual/backup.md", "deploy/manual/scale.md", "deploy/manual/reference.md"}
+var pages = []string{"deploy/README.md", "deploy/manual/install.md", "deploy/manual/operate.md",
+	"deploy/manual/watch.md", "deploy/manual/backup.md", "deploy/manual/scale.md", "deploy/manual/reference.md"}
 
 // A block is what stands between two lines ``` of the manual. What follows ``` says what it is:
 //
@@ -77,8 +77,10 @@ func parsePage(page, markdown string) (blocks []block, errs []error) {
 			list = true
 		case line != "" && line[0] != ' ':
 			list = false
-		case regexp.MustCompile(`^ *\t| {4}`).MatchString(line) && strings.HasPrefix(line, "    ") && (!list || strings.HasPrefix(line, "       ")):
-			errs = append(errs, fmt.Errorf("%s:%d: indented text is a block without a kind: put it between lines of ```", page, i+1))
+		case regexp.MustCompile(`^ *\t| {4}`).MatchString(line) && strings.HasPrefix(line, "    ") &&
+			(!list || strings.HasPrefix(line, "       ")):
+			errs = append(errs, fmt.Errorf("%s:%d: indented text is a block without a kind: put it between lines of ```", page,
+				i+1))
 		}
 	}
 	if open {
@@ -106,13 +108,17 @@ func readManual(t *testing.T) (all []block) {
 }
 
 func TestParsePage(t *testing.T) {
-	blocks, errs := parsePage("page", "# Title\n## A\n```sh\none\n# → two\n# → three\n```\n### B\n```text\nx\n```\n## C\n```sh not run: there is no cluster\nfour\n```\n"+
+	blocks, errs := parsePage("page", "# Title\n## A\n```sh\none\n# → two\n# → three\n```\n### B\n```text\nx\n```\n## "+
+		"C\n```sh not run: there is no cluster\nfour\n```\n"+
 		"1. an item\n   goes on\n- and\n  on\n")
-	testkit.Equal(t, "blocks", fmt.Sprint(blocks), fmt.Sprint([]block{{page: "page", line: 3, section: "A"}, {page: "page", line: 9, section: "A/B"}, {page: "page", line: 13, section: "C"}}))
+	testkit.Equal(t, "blocks", fmt.Sprint(blocks),
+		fmt.Sprint([]block{{page: "page", line: 3, section: "A"}, {page: "page", line: 9, section: "A/B"},
+			{page: "page", line: 13, section: "C"}}))
 	testkit.Equal(t, "errors", len(errs), 0)
 	testkit.Equal(t, "expected", blocks[0].expected(), []string{"two", "three"})
 	testkit.Equal(t, "text", blocks[2].text, "four\n")
-	for name, broken := range map[string]string{"no kind": "```\nx\n```\n", "no reason": "```sh not run: x\n```\n", "unknown": "```bash\n```\n",
+	for name, broken := range map[string]string{"no kind": "```\nx\n```\n", "no reason": "```sh not run: x\n```\n",
+		"unknown":  "```bash\n```\n",
 		"indented": "text\n\n    make run\n", "in a list": "1. one\n\n       make run\n", "no end": "```sh\n"} {
 		if _, errs := parsePage("page", broken); len(errs) == 0 {
 			t.Errorf("%s: no error", name)

@@ -17,30 +17,33 @@ import (
 
 // What stands around the manual's story: an authority for HTTPS, visitors, and alerts that fire within seconds.
 
-// prepareHTTPS starts an authority that finds the edge of the copy under the hosts of the manual, and lets the copy's curl and, with the
-// settings in /etc/https.env, standalone trust it.
+// prepareHTTPS starts an authority that finds the edge of the copy under the hosts of the manual, and lets the copy's
+// curl and, with the settings in /etc/https.env, standalone trust it.
 func prepareHTTPS(t *testing.T, m *machine) {
 	t.Helper()
 	names := dnstest.Start(t)
 	for _, host := range []string{"sho.rt", "go.example.com"} {
 		names.Add(t, host+". A 127.0.0.1")
 	}
-	authority := startPebble(t, pebbleConfig{HTTPPort: m.RelayOut(t, "127.0.0.1:80"), TLSPort: m.RelayOut(t, "127.0.0.1:443"),
+	authority := startPebble(t, pebbleConfig{HTTPPort: m.RelayOut(t, "127.0.0.1:80"),
+		TLSPort:  m.RelayOut(t, "127.0.0.1:443"),
 		Resolver: names.Addr(), Valid: 24 * time.Hour})
 	m.RelayIn(t, authority.Addr, authority.Addr)
 	roots, err := os.ReadFile(authority.Roots)
 	testkit.Must(t, err)
-	u := url.URL{Scheme: "https", Host: "localhost" + authority.Addr[strings.LastIndex(authority.Addr, ":"):], Path: "/dir"}
+	u := url.URL{Scheme: "https", Host: "localhost" + authority.Addr[strings.LastIndex(authority.Addr, ":"):],
+		Path: "/dir"}
 	settings := "\nLINKSTREAM_EDGE_ACME_DIRECTORY=" + u.String() + "\nLINKSTREAM_EDGE_ACME_ROOTS=/etc/roots.pem\n"
-	for path, content := range map[string]string{"/etc/issuers.pem": string(authority.IssuersPEM), "/etc/roots.pem": string(roots),
-		"/root/.curlrc": "cacert = /etc/issuers.pem\n", "/etc/https.env": settings} {
+	for path, content := range map[string]string{"/etc/issuers.pem": string(authority.IssuersPEM),
+		"/etc/roots.pem": string(roots),
+		"/root/.curlrc":  "cacert = /etc/issuers.pem\n", "/etc/https.env": settings} {
 		write(t, m, path, "644", content)
 	}
 }
 
-// visitors has functions for the commands. visit_always lets visitors come until there is a file /tmp/end, to the port in /tmp/port, and
-// keeps the status of each answer with the phase. Between "begin PHASE" and "counted PHASE" each visit must be redirected, and counted
-// once.
+// visitors has functions for the commands. visit_always lets visitors come until there is a file /tmp/end, to the port
+// in /tmp/port, and keeps the status of each answer with the phase. Between "begin PHASE" and "counted PHASE" each
+// visit must be redirected, and counted once.
 const visitors = `
 echo 8080 >/tmp/port
 echo story >/tmp/phase
@@ -53,7 +56,8 @@ visit_always() {
 					sleep 0.1
 					continue
 				fi
-				status=$(curl --silent --max-time 30 --output /dev/null --write-out '%{http_code}' -H 'Host: sho.rt' "http://127.0.0.1:$(cat /tmp/port)/go-doc" || true)
+				status=$(curl --silent --max-time 30 --output /dev/null --write-out '%{http_code}' -H 'Host: sho.rt' \
+					"http://127.0.0.1:$(cat /tmp/port)/go-doc" || true)
 				echo "$(cat /tmp/phase) $status" >>/tmp/visits
 				sleep 0.05
 			done
@@ -61,7 +65,8 @@ visit_always() {
 	done
 }
 total() {
-	curl --silent --fail http://127.0.0.1:8081/api/v1/stats/go-doc -H "Authorization: Bearer $TOKEN" | grep --only-matching '"total_clicks":[0-9]*' | cut -d: -f2
+	curl --silent --fail http://127.0.0.1:8081/api/v1/stats/go-doc -H "Authorization: Bearer $TOKEN" |
+		grep --only-matching '"total_clicks":[0-9]*' | cut -d: -f2
 }
 pause() {
 	touch /tmp/pause

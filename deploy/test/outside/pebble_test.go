@@ -53,13 +53,16 @@ func startPebble(t *testing.T, cfg pebbleConfig) *pebble {
 		"httpPort": cfg.HTTPPort, "tlsPort": cfg.TLSPort,
 		"externalAccountBindingRequired": len(cfg.Accounts) > 0, "externalAccountMACKeys": cfg.Accounts,
 		"retryAfter": map[string]int{"authz": 1, "order": 1},
-		"profiles":   map[string]any{"default": map[string]any{"description": "", "validityPeriod": int(cfg.Valid.Seconds())}},
+		"profiles": map[string]any{"default": map[string]any{"description": "",
+			"validityPeriod": int(cfg.Valid.Seconds())}},
 	}})
 	testkit.Must(t, err)
 	path := filepath.Join(dir, "pebble.json")
 	testkit.Must(t, os.WriteFile(path, config, 0o600))
-	launch.Start(t, launch.Command(filepath.Join(bin, "pebble"), []string{"PEBBLE_VA_NOSLEEP=1"}, "-config", path, "-dnsserver", cfg.Resolver))
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: own.Roots, ServerName: "localhost"}}}
+	launch.Start(t, launch.Command(filepath.Join(bin, "pebble"), []string{"PEBBLE_VA_NOSLEEP=1"}, "-config", path,
+		"-dnsserver", cfg.Resolver))
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{RootCAs: own.Roots, ServerName: "localhost"}}}
 	testkit.Succeeds(t, func() error {
 		resp, err := client.Get("https://" + management + "/roots/0")
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The alerts and the dashboard are tested against each other and the manual, by promtool with made-up series, and against programs that a
-// real Prometheus scrapes while they suffer real faults.
+// The alerts and the dashboard are tested against each other and the manual, by promtool with made-up series, and
+// against programs that a real Prometheus scrapes while they suffer real faults.
 
 const watchPage = "../../manual/watch.md"
 
@@ -74,7 +74,8 @@ func TestAlerts(t *testing.T) {
 		if r.severity != "critical" && r.severity != "warning" {
 			t.Errorf("%s has the severity %q", r.name, r.severity)
 		}
-		testkit.Equal(t, "runbook of "+r.name, r.runbook, "file:///usr/share/doc/linkstream/manual/watch.md#"+strings.ToLower(r.name))
+		testkit.Equal(t, "runbook of "+r.name, r.runbook, "file:///usr/share/doc/linkstream/manual/watch.md#"+
+			strings.ToLower(r.name))
 		_, entry, found := strings.Cut(section, "\n#### "+r.name+"\n")
 		if entry, _, _ = strings.Cut(entry, "\n#### "); !found || len(entry) < 100 {
 			t.Errorf("the manual has no entry about %s", r.name)
@@ -93,5 +94,6 @@ func TestAlerts(t *testing.T) {
 		run(t, promtool, "check", "rules", "--lint-fatal", "../../prometheus/alerts.yaml")
 		run(t, promtool, "check", "config", "../../prometheus/prometheus.yaml")
 	})
-	t.Run("fire for series of a fault, and only then", func(t *testing.T) { run(t, promtool, "test", "rules", "testdata/prometheus/alerts_test.yaml") })
+	t.Run("fire for series of a fault, and only then",
+		func(t *testing.T) { run(t, promtool, "test", "rules", "testdata/prometheus/alerts_test.yaml") })
 }

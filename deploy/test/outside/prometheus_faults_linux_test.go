@@ -31,8 +31,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestAlertsOfFaults lets real programs suffer real faults, one after the other. Each alert must fire during its fault and not before.
-// Afterwards Prometheus has seen everything that the dashboard shows.
+// TestAlertsOfFaults lets real programs suffer real faults, one after the other. Each alert must fire during its fault
+// and not before. Afterwards Prometheus has seen everything that the dashboard shows.
 func TestAlertsOfFaults(t *testing.T) {
 	t.Parallel()
 	s := startWatched(t)
@@ -78,16 +78,19 @@ func TestAlertsOfFaults(t *testing.T) {
 	t.Run("each panel of the dashboard shows something", func(t *testing.T) { testPanels(t, s) })
 }
 
-// startWatched starts an api, an ingest, an edge with a certificate that expires soon, and an edge whose spool and disk are small.
+// startWatched starts an api, an ingest, an edge with a certificate that expires soon, and an edge whose spool and disk
+// are small.
 func startWatched(t *testing.T) *watched {
 	t.Helper()
-	s := &watched{engines: engines.Lend(t), topics: enginetest.Name(), programs: map[string]*server{}, fired: map[string]bool{}, disk: disk(t, "16m")}
+	s := &watched{engines: engines.Lend(t), topics: enginetest.Name(), programs: map[string]*server{},
+		fired: map[string]bool{}, disk: disk(t, "16m")}
 	s.createTopic(t)
 	api, edge, tight, tls := testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)
 	s.api, s.edge, s.tight = "http://"+api, "http://"+edge, "http://"+tight
 	cert, key := expiring(t)
 	s.add(t, "api", "api", "LINKSTREAM_API_LISTEN="+api, "LINKSTREAM_API_RESOLVER="+dnstest.Start(t).Addr(),
-		"LINKSTREAM_BOOTSTRAP_EMAIL="+watchedEmail, "LINKSTREAM_BOOTSTRAP_PASSWORD="+watchedPassword, "LINKSTREAM_BOOTSTRAP_TOKEN="+watchedToken)
+		"LINKSTREAM_BOOTSTRAP_EMAIL="+watchedEmail, "LINKSTREAM_BOOTSTRAP_PASSWORD="+watchedPassword,
+		"LINKSTREAM_BOOTSTRAP_TOKEN="+watchedToken)
 	s.add(t, "ingest", "ingest")
 	s.add(t, "edge", "edge", "LINKSTREAM_EDGE_LISTEN="+edge, "LINKSTREAM_SPOOL_DIR="+disk(t, "4g"),
 		"LINKSTREAM_EDGE_TLS_LISTEN="+tls, "LINKSTREAM_EDGE_TLS_CERT="+cert, "LINKSTREAM_EDGE_TLS_KEY="+key)
@@ -99,7 +102,8 @@ func startWatched(t *testing.T) *watched {
 	for _, p := range s.programs {
 		p.awaitReady(t)
 	}
-	status, answer := s.call(t, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/","custom_alias":"visited"}`)
+	status, answer := s.call(t, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/",`+
+		`"custom_alias":"visited"}`)
 	if status != http.StatusCreated {
 		t.Fatalf("%d %s", status, answer)
 	}
@@ -131,8 +135,9 @@ func expiring(t *testing.T) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	testkit.Must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{shortHost}, NotBefore: time.Now().AddDate(0, 0, -90),
-		NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{shortHost},
+		NotBefore: time.Now().AddDate(0, 0, -90),
+		NotAfter:  time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	testkit.Must(t, err)
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
@@ -150,7 +155,8 @@ func expiring(t *testing.T) (certFile, keyFile string) {
 func (s *watched) withKafka(use func(client *kafka.Client, clicks string)) {
 	transport := new(kafka.Transport)
 	defer transport.CloseIdleConnections()
-	use(&kafka.Client{Addr: kafka.TCP(s.engines.Kafka.Addr), Timeout: time.Minute, Transport: transport}, s.topics+".clicks")
+	use(&kafka.Client{Addr: kafka.TCP(s.engines.Kafka.Addr), Timeout: time.Minute, Transport: transport}, s.topics+
+		".clicks")
 }
 
 // createTopic creates the topic of clicks, which keeps them for 80 seconds.
@@ -158,8 +164,10 @@ func (s *watched) createTopic(t *testing.T) {
 	t.Helper()
 	s.withKafka(func(client *kafka.Client, clicks string) {
 		testkit.Succeeds(t, func() error {
-			res, err := client.CreateTopics(t.Context(), &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: clicks, NumPartitions: 2,
-				ReplicationFactor: 1, ConfigEntries: []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: "80000"}}}}})
+			res,
+				err := client.CreateTopics(t.Context(),
+				&kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: clicks, NumPartitions: 2,
+					ReplicationFactor: 1, ConfigEntries: []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: "80000"}}}}})
 			if err != nil {
 				return err
 			}
@@ -176,7 +184,9 @@ func breakTopic(t *testing.T, s *watched) {
 	defer client.Close()
 	var batch stream.Batch
 	batch.Reset(time.Now())
-	click := schema.Click{LinkID: 1, AccountID: 1, ClickedAt: time.Now(), Lane: schema.Lane{Incarnation: schema.Incarnation{1, 2, 3}}} // see breakCounts
+	// see breakCounts
+	click := schema.Click{LinkID: 1, AccountID: 1, ClickedAt: time.Now(),
+		Lane: schema.Lane{Incarnation: schema.Incarnation{1, 2, 3}}}
 	for _, click.Seq = range []uint64{1, 5, schema.MaxSeq} {
 		batch.Append(nil, schema.AppendClick(nil, &click))
 	}
@@ -185,8 +195,8 @@ func breakTopic(t *testing.T, s *watched) {
 	s.wantFiring(t, func() {}, "LinkstreamClicksMissing", "LinkstreamClicksSetAside", "LinkstreamRecordsForged")
 }
 
-// breakCounts lets ingest compare the marks again, which it does when it starts: clicks of the lane with a gap are not counted, and one of
-// another lane is in the store twice.
+// breakCounts lets ingest compare the marks again, which it does when it starts: clicks of the lane with a gap are not
+// counted, and one of another lane is in the store twice.
 func breakCounts(t *testing.T, s *watched) {
 	options, err := ch.ParseDSN(s.engines.ClickHouseDatabase)
 	testkit.Must(t, err)
@@ -195,7 +205,8 @@ func breakCounts(t *testing.T, s *watched) {
 	defer conn.Close()
 	ingest := s.programs["ingest"]
 	ingest.process.Stop(t)
-	testkit.Must(t, conn.Exec(t.Context(), `INSERT INTO clicks (* EXCEPT(insert_before)) SELECT * EXCEPT(insert_before) FROM clicks
+	testkit.Must(t,
+		conn.Exec(t.Context(), `INSERT INTO clicks (* EXCEPT(insert_before)) SELECT * EXCEPT(insert_before) FROM clicks
 		WHERE lane_clicks > 0 AND NOT startsWith(incarnation, '\x01\x02\x03') LIMIT 1`))
 	ingest.start(t)
 	s.wantFiring(t, func() {}, "LinkstreamClicksUncounted", "LinkstreamClicksRecounted")
@@ -203,7 +214,8 @@ func breakCounts(t *testing.T, s *watched) {
 
 func stopClickHouse(t *testing.T, s *watched) {
 	testkit.Must(t, s.engines.ClickHouse.Stop())
-	s.wantFiring(t, func() { s.use(t) }, "LinkstreamEngineAway", "LinkstreamNotReady", "LinkstreamAPIErrors", "LinkstreamClicksLate", "LinkstreamRetentionNear")
+	s.wantFiring(t, func() { s.use(t) }, "LinkstreamEngineAway", "LinkstreamNotReady", "LinkstreamAPIErrors",
+		"LinkstreamClicksLate", "LinkstreamRetentionNear")
 	testkit.Must(t, s.engines.ClickHouse.Start(t.Context()))
 	s.programs["ingest"].awaitReady(t)
 }
@@ -213,7 +225,8 @@ func stopPostgres(t *testing.T, s *watched) {
 	unknown := 0
 	s.wantFiring(t, func() {
 		unknown++
-		testkit.Equal(t, "status of a link that is not cached", visit(t, s.edge, fmt.Sprintf("/unknown%d", unknown)), http.StatusServiceUnavailable)
+		testkit.Equal(t, "status of a link that is not cached", visit(t, s.edge, fmt.Sprintf("/unknown%d", unknown)),
+			http.StatusServiceUnavailable)
 	}, "LinkstreamEdgeErrors")
 	testkit.Must(t, s.engines.Postgres.Start(t.Context()))
 	s.programs["api"].awaitReady(t)
@@ -222,7 +235,8 @@ func stopPostgres(t *testing.T, s *watched) {
 // stopKafka fills the spool of the tight edge, and damages it while the edge is down.
 func stopKafka(t *testing.T, s *watched) {
 	testkit.Must(t, s.engines.Kafka.Stop())
-	if status, answer := s.call(t, http.MethodPatch, "/api/v1/links/visited", `{"long_url":"https://example.com/changed"}`); status != http.StatusOK {
+	if status, answer := s.call(t, http.MethodPatch, "/api/v1/links/visited",
+		`{"long_url":"https://example.com/changed"}`); status != http.StatusOK {
 		t.Fatalf("%d %s", status, answer)
 	}
 	s.wantFiring(t, func() {
@@ -249,7 +263,8 @@ func stopKafka(t *testing.T, s *watched) {
 	s.wantFiring(t, func() {}, "LinkstreamSpoolDamaged")
 }
 
-// fillDisk leaves little room on the disk of the tight edge, and then none, so that it cannot write the links that it caches.
+// fillDisk leaves little room on the disk of the tight edge, and then none, so that it cannot write the links that it
+// caches.
 func fillDisk(t *testing.T, s *watched) {
 	fill := func(name string, leave int64) {
 		var stat unix.Statfs_t

@@ -87,7 +87,8 @@ func (s *watched) startPrometheus(t *testing.T) {
 	for _, p := range s.programs {
 		targets = append(targets, strconv.Quote(strings.TrimPrefix(p.ops, "http://")))
 	}
-	config := "global: {scrape_interval: 2s, scrape_timeout: 2s, evaluation_interval: 1s}\nrule_files: [alerts.yaml]\nscrape_configs:\n" +
+	config := "global: {scrape_interval: 2s, scrape_timeout: 2s, evaluation_interval: 1s}\nrule_files: " +
+		"[alerts.yaml]\nscrape_configs:\n" +
 		"  - {job_name: linkstream, static_configs: [{targets: [" + strings.Join(targets, ", ") + "]}]}\n"
 	testkit.Must(t, os.WriteFile(filepath.Join(dir, "prometheus.yaml"), []byte(config), 0o600))
 	addr := testkit.FreeAddress(t)

@@ -45,7 +45,8 @@ func startEdge(t *testing.T) (addr, operators string, client *stream.Client) {
 	domain := schema.Domain{AccountID: account.ID, Host: "go.example", CreatedAt: time.Now(), VerifiedAt: time.Now()}
 	testkit.Must(t, links.CreateDomain(t.Context(), &domain))
 	for hash, url := range map[string]string{"abc": "https://example.com/", "longest": longest} {
-		link := schema.Link{AccountID: account.ID, DomainID: domain.ID, Hash: hash, URL: url, Active: true, CreatedAt: time.Now()}
+		link := schema.Link{AccountID: account.ID, DomainID: domain.ID, Hash: hash, URL: url, Active: true,
+			CreatedAt: time.Now()}
 		testkit.Must(t, links.CreateLink(t.Context(), &link))
 	}
 	client = streamtest.StartBroker(t).CreateTopics(1)
@@ -66,7 +67,8 @@ func startEdge(t *testing.T) (addr, operators string, client *stream.Client) {
 	return edge.Addr(), ops.Addr(), client
 }
 
-// configure writes a file of deploy/proxy to a folder, with other addresses and paths. Each text that is replaced must occur.
+// configure writes a file of deploy/proxy to a folder, with other addresses and paths. Each text that is replaced must
+// occur.
 func configure(t *testing.T, name string, replace ...string) (path string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../proxy", name))
@@ -135,11 +137,13 @@ func check(t *testing.T, roots *x509.CertPool, client *stream.Client, plain, sec
 	testkit.Equal(t, "location by HTTP", resp.Header.Get("Location"), "https://example.com/")
 	resp, err = get(secure, roots, "https", "/longest", "")
 	testkit.Must(t, err)
-	testkit.Equal(t, "the longest location", len(resp.Header.Get("Location")), len("http://e.co/")+12*strings.Count(longest, "\U00020000"))
+	testkit.Equal(t, "the longest location", len(resp.Header.Get("Location")), len("http://e.co/")+
+		12*strings.Count(longest, "\U00020000"))
 	wantNetworks(t, client, 3)
 }
 
-// wantNetworks requires that clicks were counted for the client that is really there, and not for the one that it claims to be.
+// wantNetworks requires that clicks were counted for the client that is really there, and not for the one that it
+// claims to be.
 func wantNetworks(t *testing.T, client *stream.Client, clicks int64) {
 	t.Helper()
 	var values []string
@@ -173,14 +177,17 @@ func TestNginx(t *testing.T) {
 	cert, key := authority.Files(t, work, "go.example")
 	plain, secure := testkit.FreeAddress(t), testkit.FreeAddress(t)
 	// The package's folders for temporary files are not there.
-	const folders = "http { client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;"
-	config := configure(t, "nginx.conf", "http {", folders, "127.0.0.1:8080", edge, "/etc/nginx/linkstream.crt", cert, "/etc/nginx/linkstream.key", key,
-		"listen 80 ", "listen "+plain+" ", "listen 443 ", "listen "+secure+" ")
+	const folders = "http { client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; " +
+		"uwsgi_temp_path uwsgi; scgi_temp_path scgi;"
+	config := configure(t, "nginx.conf", "http {", folders, "127.0.0.1:8080", edge, "/etc/nginx/linkstream.crt", cert,
+		"/etc/nginx/linkstream.key", key, "listen 80 ", "listen "+plain+" ", "listen 443 ", "listen "+secure+" ")
 	for _, folder := range []string{"body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		testkit.Must(t, os.MkdirAll(filepath.Join(work, folder), 0o700))
 	}
-	launch.Start(t, launch.Command(packaged(t, dir, "nginx"), []string{"LD_LIBRARY_PATH=" + filepath.Join(dir, "usr/lib/x86_64-linux-gnu")},
-		"-p", work, "-e", "stderr", "-c", config, "-g", "daemon off; master_process off; error_log stderr; pid "+filepath.Join(work, "pid")+";"))
+	launch.Start(t,
+		launch.Command(packaged(t, dir, "nginx"),
+			[]string{"LD_LIBRARY_PATH=" + filepath.Join(dir, "usr/lib/x86_64-linux-gnu")}, "-p", work, "-e", "stderr", "-c",
+			config, "-g", "daemon off; master_process off; error_log stderr; pid "+filepath.Join(work, "pid")+";"))
 	check(t, authority.Roots, client, plain, secure)
 }
 
@@ -197,8 +204,10 @@ func TestCaddy(t *testing.T) {
 	}
 	own := "local_certs\n\tskip_install_trust\n\tadmin off\n\tdefault_bind 127.0.0.1\n\tstorage file_system " + data +
 		"\n\thttp_port " + port(plain) + "\n\thttps_port " + port(secure) + "\n"
-	config := configure(t, "Caddyfile", "email you@example.com\n", own, "127.0.0.1:8080 {", edge+" {", "http://127.0.0.1:9080/", "http://"+operators+"/")
-	launch.Start(t, launch.Command(packaged(t, dir, "caddy"), []string{"HOME=" + data}, "run", "--adapter", "caddyfile", "--config", config))
+	config := configure(t, "Caddyfile", "email you@example.com\n", own, "127.0.0.1:8080 {", edge+" {",
+		"http://127.0.0.1:9080/", "http://"+operators+"/")
+	launch.Start(t, launch.Command(packaged(t, dir, "caddy"), []string{"HOME=" + data}, "run", "--adapter", "caddyfile",
+		"--config", config))
 	roots := x509.NewCertPool()
 	testkit.Succeeds(t, func() error {
 		text, err := os.ReadFile(filepath.Join(data, "pki/authorities/local/root.crt"))

@@ -47,7 +47,8 @@ func inFolder(t *testing.T, dir, name string, args ...string) *exec.Cmd {
 func makeRelease(t *testing.T, source, key string) map[string][]byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	cmd := inFolder(t, source, "make", "--no-print-directory", "release", "VERSION="+version, "KEY="+key, "ARGS=-release.out "+out)
+	cmd := inFolder(t, source, "make", "--no-print-directory", "release", "VERSION="+version, "KEY="+key,
+		"ARGS=-release.out "+out)
 	cmd.Env = append(cmd.Env, "GOFLAGS=-buildvcs=false") // of the program itself: the copy is no repository
 	output(t, cmd)
 	files := map[string][]byte{}
@@ -82,8 +83,9 @@ func TestRelease(t *testing.T) {
 			names = append(names, strings.ReplaceAll(name, version, "V"))
 		}
 		slices.Sort(names)
-		testkit.Equal(t, "files", names, []string{"SHA256SUMS", "SHA256SUMS.sig", "linkstream_V.cdx.json", "linkstream_V_amd64.deb", "linkstream_V_arm64.deb",
-			"linkstream_V_darwin_arm64.tar.gz", "linkstream_V_linux_amd64.tar.gz", "linkstream_V_linux_arm64.tar.gz"})
+		testkit.Equal(t, "files", names, []string{"SHA256SUMS", "SHA256SUMS.sig", "linkstream_V.cdx.json",
+			"linkstream_V_amd64.deb", "linkstream_V_arm64.deb", "linkstream_V_darwin_arm64.tar.gz",
+			"linkstream_V_linux_amd64.tar.gz", "linkstream_V_linux_arm64.tar.gz"})
 	})
 	t.Run("has the same bytes when it is built elsewhere", func(t *testing.T) {
 		again := makeRelease(t, copySource(t), key)
@@ -108,7 +110,8 @@ func TestRelease(t *testing.T) {
 func testSignature(t *testing.T, dir, signers, strangers string) {
 	output(t, inFolder(t, dir, "sha256sum", "--check", "--strict", sumsName))
 	verify := func(signers string) error {
-		cmd := inFolder(t, dir, "ssh-keygen", "-Y", "verify", "-f", signers, "-I", "release@linkstream", "-n", "linkstream-release", "-s", sumsName+".sig")
+		cmd := inFolder(t, dir, "ssh-keygen", "-Y", "verify", "-f", signers, "-I", "release@linkstream", "-n",
+			"linkstream-release", "-s", sumsName+".sig")
 		sums, err := os.Open(filepath.Join(dir, sumsName))
 		testkit.Must(t, err)
 		defer sums.Close()
@@ -159,8 +162,9 @@ func testArchives(t *testing.T, files map[string][]byte) {
 				}
 			}
 		}
-		testkit.Equal(t, "files of "+name, names, []string{"CHANGELOG.md", "LICENSE", "README.md", "api", "edge", "ingest", "manual/backup.md", "manual/install.md",
-			"manual/operate.md", "manual/reference.md", "manual/scale.md", "manual/watch.md", "migrate-to", "standalone"})
+		testkit.Equal(t, "files of "+name, names, []string{"CHANGELOG.md", "LICENSE", "README.md", "api", "edge", "ingest",
+			"manual/backup.md", "manual/install.md", "manual/operate.md", "manual/reference.md", "manual/scale.md",
+			"manual/watch.md", "migrate-to", "standalone"})
 	}
 }
 
@@ -174,7 +178,8 @@ func wantPlatform(t *testing.T, program []byte, system, arch string) {
 	}
 	file, err := elf.NewFile(bytes.NewReader(program))
 	testkit.Must(t, err)
-	testkit.Equal(t, "machine", file.Machine, map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch])
+	testkit.Equal(t, "machine", file.Machine, map[string]elf.Machine{"amd64": elf.EM_X86_64,
+		"arm64": elf.EM_AARCH64}[arch])
 	if file.Section(".interp") != nil {
 		t.Error("a program needs a dynamic linker")
 	}
@@ -203,7 +208,8 @@ func testBOM(t *testing.T, file string) {
 		}
 		sum, err := hex.DecodeString(c.Hashes[0].Content)
 		testkit.Must(t, err)
-		if line := c.Name + " " + c.Version + " h1:" + base64.StdEncoding.EncodeToString(sum) + "\n"; !bytes.Contains(sums, []byte(line)) {
+		if line := c.Name + " " + c.Version + " h1:" + base64.StdEncoding.EncodeToString(sum) +
+			"\n"; !bytes.Contains(sums, []byte(line)) {
 			t.Errorf("go.sum does not have %q", line)
 		}
 	}
@@ -243,7 +249,8 @@ func TestWorkflows(t *testing.T) {
 				}
 			}
 			jobs := strings.Count(text, "runs-on:")
-			if limits := strings.Count(text, "timeout-minutes:"); jobs == 0 || limits != jobs || !strings.Contains(text, "\npermissions:\n  contents: read\n") {
+			if limits := strings.Count(text, "timeout-minutes:"); jobs == 0 || limits != jobs ||
+				!strings.Contains(text, "\npermissions:\n  contents: read\n") {
 				t.Errorf("%d jobs, %d time limits, or more permissions than reading", jobs, limits)
 			}
 		})

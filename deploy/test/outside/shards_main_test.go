@@ -23,11 +23,13 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The tests of shards count clicks in two ClickHouse engines that are the shards of a cluster, behind Distributed tables.
+// The tests of shards count clicks in two ClickHouse engines that are the shards of a cluster, behind Distributed
+// tables.
 //
-// The engines are chserver's. They differ from a replicated cluster: tables are of engine MergeTree in place of ReplicatedMergeTree, ON
-// CLUSTER does not work, so the tests migrate each node on its own, and rows are aggregated on the node that is
-// asked. The tests are about where batches go, that tokens and positions fence them there, and what happens while a shard is away.
+// The engines are chserver's. They differ from a replicated cluster: tables are of engine MergeTree in place of
+// ReplicatedMergeTree, ON CLUSTER does not work, so the tests migrate each node on its own, and rows are aggregated on
+// the node that is asked. The tests are about where batches go, that tokens and positions fence them there, and what
+// happens while a shard is away.
 
 // withShards runs tests and then stops the shards.
 type withShards struct{ tests launch.Runner }
@@ -127,7 +129,8 @@ func open(t *testing.T, dsn string) driver.Conn {
 // store returns a store on the cluster whose queries go to the first node.
 func (c *cluster) store(t *testing.T) *clickhouse.ClickStore {
 	t.Helper()
-	store, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: c.dsns[0], Cluster: testengines.ShardsCluster})
+	store, err := clickhouse.OpenClickStore(t.Context(),
+		clickhouse.Config{DSN: c.dsns[0], Cluster: testengines.ShardsCluster})
 	testkit.Must(t, err)
 	t.Cleanup(func() { store.Close() })
 	return store

@@ -44,7 +44,8 @@ func TestABatchIsOneBlockOnOneShard(t *testing.T) {
 		var parts, partitions uint64
 		testkit.Must(t, node.QueryRow(t.Context(), `SELECT count() FROM system.parts
 			WHERE active AND database = currentDatabase() AND table = 'clicks_of_shard'`).Scan(&parts))
-		testkit.Must(t, node.QueryRow(t.Context(), "SELECT uniqExact(kafka_partition) FROM clicks_of_shard").Scan(&partitions))
+		testkit.Must(t,
+			node.QueryRow(t.Context(), "SELECT uniqExact(kafka_partition) FROM clicks_of_shard").Scan(&partitions))
 		if parts != 1 || partitions != 1 {
 			t.Errorf("shard %d has %d parts of %d partitions", i+1, parts, partitions)
 		}
@@ -64,11 +65,12 @@ func TestTheOtherLayoutIsRefused(t *testing.T) {
 	want(clickhouse.Config{DSN: c.dsns[0]}, "-clickhouse.cluster is not set")
 	testkit.Must(t, c.nodes[0].Exec(t.Context(), "DROP TABLE clicks"))
 	testkit.Must(t, c.nodes[0].Exec(t.Context(), "RENAME TABLE clicks_of_shard TO clicks"))
-	want(clickhouse.Config{DSN: c.dsns[0], Cluster: testengines.ShardsCluster}, "it was created without -clickhouse.cluster")
+	want(clickhouse.Config{DSN: c.dsns[0], Cluster: testengines.ShardsCluster},
+		"it was created without -clickhouse.cluster")
 }
 
-// TestAShardThatIsAway stops a shard while workers count. Nothing can be counted meanwhile, also on the other shard, because the
-// position is that of all shards. Afterwards the workers go on, and each click is counted once.
+// TestAShardThatIsAway stops a shard while workers count. Nothing can be counted meanwhile, also on the other shard,
+// because the position is that of all shards. Afterwards the workers go on, and each click is counted once.
 func TestAShardThatIsAway(t *testing.T) {
 	c := newCluster(t)
 	store := c.store(t)
@@ -118,5 +120,6 @@ func TestAShardThatIsAway(t *testing.T) {
 	testkit.WantCode(t, err, schema.CodeUnavailable)
 	testkit.Must(t, away.Start(t.Context()))
 	testkit.Must(t, workers.Wait())
-	testkit.Equal(t, "rows of the shards", c.rows(t), []int{partitions / 2 * batches * each, partitions / 2 * batches * each})
+	testkit.Equal(t, "rows of the shards", c.rows(t),
+		[]int{partitions / 2 * batches * each, partitions / 2 * batches * each})
 }

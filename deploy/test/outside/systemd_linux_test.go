@@ -15,8 +15,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The tests of the Debian package install it in a copy of this machine where systemd is the first process, so that the sandbox, the
-// sockets and the scripts of the package are at work.
+// The tests of the Debian package install it in a copy of this machine where systemd is the first process, so that the
+// sandbox, the sockets and the scripts of the package are at work.
 
 const exposure = "15" // systemd-analyze security: 1.5
 
@@ -47,16 +47,20 @@ func TestDebianPackage(t *testing.T) {
 	})
 	authority := testkit.NewAuthority(t)
 	cert, key := authority.Files(t, t.TempDir(), "sho.rt")
-	testkit.Must(t, errors.Join(os.Rename(cert, filepath.Join(dir, "tls.crt")), os.Rename(key, filepath.Join(dir, "tls.key"))))
+	testkit.Must(t, errors.Join(os.Rename(cert, filepath.Join(dir, "tls.crt")),
+		os.Rename(key, filepath.Join(dir, "tls.key"))))
 	m := bootMachine(t, []string{"lintian"}, map[string]string{"/packages": dir})
 	install := func(t *testing.T, deb string) { m.Run(t, `dpkg --install "$1"`, "/packages/"+filepath.Base(deb)) }
 	t.Run("lintian finds nothing", func(t *testing.T) {
-		out := m.Run(t, `lintian --allow-root --fail-on error,warning,info --info "$1" 2>&1`, "/packages/"+filepath.Base(first))
+		out := m.Run(t, `lintian --allow-root --fail-on error,warning,info --info "$1" 2>&1`, "/packages/"+
+			filepath.Base(first))
 		testkit.Equal(t, "output", out, "")
 	})
 	install(t, first)
 	t.Run("is installed with its user and folders", func(t *testing.T) {
-		out := m.Run(t, `getent passwd linkstream | cut -d: -f6-; stat -c '%n %a %U:%G' /etc/linkstream/edge.env /var/lib/linkstream /var/lib/linkstream/*
+		out := m.Run(t,
+			`getent passwd linkstream | cut -d: -f6-
+			stat -c '%n %a %U:%G' /etc/linkstream/edge.env /var/lib/linkstream /var/lib/linkstream/*
 			for program in standalone edge api ingest migrate-to; do linkstream-$program -version; done`)
 		lines := regexp.MustCompile(`^/var/lib/linkstream:\S+nologin
 /etc/linkstream/edge.env 644 root:root
@@ -75,12 +79,15 @@ $`)
 	})
 	t.Run("its units are valid", func(t *testing.T) {
 		out := m.Run(t, `touch /etc/linkstream/postgres.dsn /etc/linkstream/clickhouse.dsn
-			systemd-analyze verify --man=no /usr/lib/systemd/system/linkstream-*.service /usr/lib/systemd/system/linkstream-*.socket 2>&1 | grep linkstream || true`)
+			systemd-analyze verify --man=no /usr/lib/systemd/system/linkstream-*.service \
+				/usr/lib/systemd/system/linkstream-*.socket 2>&1 |
+				grep linkstream || true`)
 		testkit.Equal(t, "complaints", out, "")
 	})
 	for _, program := range unitPrograms {
 		t.Run("the exposure of "+program+" is low", func(t *testing.T) {
-			out, err := m.Try(t, `systemd-analyze security --no-pager --offline=true --threshold=$1 linkstream-$2.service`, exposure, program)
+			out, err := m.Try(t, `systemd-analyze security --no-pager --offline=true --threshold=$1 linkstream-$2.service`,
+				exposure, program)
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -92,14 +99,16 @@ $`)
 	})
 	t.Run("a stop lasts while visitors come", func(t *testing.T) { testStop(t, s) })
 	t.Run("an address that is taken or has no effect is an error", func(t *testing.T) { testAddresses(t, s) })
-	t.Run("data and settings survive", func(t *testing.T) { testData(t, s, func() { install(t, second) }, func() { install(t, first) }) })
+	t.Run("data and settings survive",
+		func(t *testing.T) { testData(t, s, func() { install(t, second) }, func() { install(t, first) }) })
 }
 
 // testData upgrades, removes, purges and installs the package, and compares the data each time.
 func testData(t *testing.T, s *systemService, upgrade, install func()) {
 	s.click(t)
 	s.m.Run(t, `systemctl stop linkstream-standalone`)
-	const sums = `cd /var/lib/linkstream && find . -type f -exec sha256sum {} + | sort; stat -c '%n %a %u' standalone standalone/spool`
+	const sums = `cd /var/lib/linkstream && find . -type f -exec sha256sum {} + | sort; stat -c '%n %a %u' standalone ` +
+		`standalone/spool`
 	before := s.m.Run(t, sums)
 	if !strings.Contains(before, "/links.db") || !strings.Contains(before, "standalone/spool 700 ") {
 		t.Fatalf("data:\n%s", before)
@@ -112,7 +121,8 @@ func testData(t *testing.T, s *systemService, upgrade, install func()) {
 		{"upgrade", "1", upgrade},
 		{"remove", "1", func() { s.m.Run(t, `dpkg --remove linkstream; test ! -e /usr/bin/linkstream-edge`) }},
 		{"purge", "0", func() {
-			s.m.Run(t, `dpkg --purge linkstream; test ! -e /etc/linkstream/edge.env; test -z "$(find /etc/systemd/system -name 'linkstream*' ! -type d)"`)
+			s.m.Run(t, `dpkg --purge linkstream; test ! -e /etc/linkstream/edge.env; test -z "$(find /etc/systemd/system -name `+
+				`'linkstream*' ! -type d)"`)
 		}},
 		{"install again", "0", install},
 	} {

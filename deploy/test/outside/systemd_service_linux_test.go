@@ -39,7 +39,8 @@ func startInstalled(t *testing.T, m *machine, roots *x509.CertPool) *systemServi
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return m.Dial("127.0.0.1:8081") }}
 	m.Run(t, `install -d -o root -g linkstream -m 750 /etc/linkstream/tls
 		install -o root -g linkstream -m 640 /packages/tls.* /etc/linkstream/tls
-		printf '%s\n' LINKSTREAM_EDGE_URL=https://sho.rt LINKSTREAM_EDGE_TLS_CERT=/etc/linkstream/tls/tls.crt LINKSTREAM_EDGE_TLS_KEY=/etc/linkstream/tls/tls.key \
+		printf '%s\n' LINKSTREAM_EDGE_URL=https://sho.rt LINKSTREAM_EDGE_TLS_CERT=/etc/linkstream/tls/tls.crt \
+			LINKSTREAM_EDGE_TLS_KEY=/etc/linkstream/tls/tls.key \
 			>>/etc/linkstream/standalone.env
 		systemctl enable linkstream-standalone linkstream-standalone-edge-tls.socket`)
 	s.start(t)
@@ -52,7 +53,9 @@ func startInstalled(t *testing.T, m *machine, roots *x509.CertPool) *systemServi
 // start starts standalone and waits until it is ready.
 func (s *systemService) start(t *testing.T) {
 	t.Helper()
-	s.m.Run(t, `systemctl start linkstream-standalone; LINKSTREAM_EDGE_URL=https://sho.rt timeout 60 sh -c 'until linkstream-standalone health ready; do sleep 0.1; done' ||
+	s.m.Run(t,
+		`systemctl start linkstream-standalone
+		LINKSTREAM_EDGE_URL=https://sho.rt timeout 60 sh -c 'until linkstream-standalone health ready; do sleep 0.1; done' ||
 		{ journalctl --no-pager --unit linkstream-standalone; exit 1; }`)
 }
 
@@ -122,7 +125,8 @@ func (s *systemService) total() (n int64, err error) {
 // click creates the link if it does not exist, follows it, waits until the click is counted, and returns the count.
 func (s *systemService) click(t *testing.T) (total int64) {
 	t.Helper()
-	status, body, err := s.call(http.MethodPost, "/api/v1/shorten", `{"long_url": "https://example.com/", "custom_alias": "kept"}`)
+	status, body, err := s.call(http.MethodPost, "/api/v1/shorten", `{"long_url": "https://example.com/", `+
+		`"custom_alias": "kept"}`)
 	if err != nil || status != http.StatusCreated && status != http.StatusUnprocessableEntity {
 		t.Fatalf("%d %s %v", status, body, err)
 	}
@@ -168,8 +172,8 @@ func repeat(t *testing.T, clients int, act func() error) (calls *atomic.Int64, s
 	return calls, func() { close(done); running.Wait() }
 }
 
-// testRestarts restarts and upgrades the service while visitors come. Every visit and every request must be answered as if it ran all the
-// time. A kill takes the visits under way, and no other.
+// testRestarts restarts and upgrades the service while visitors come. Every visit and every request must be answered as
+// if it ran all the time. A kill takes the visits under way, and no other.
 func testRestarts(t *testing.T, s *systemService, upgrade, downgrade func()) {
 	first := s.click(t)
 	visits, stopVisits := repeat(t, 3, s.visit)
@@ -214,7 +218,8 @@ func testStop(t *testing.T, s *systemService) {
 		s.m.Run(t, `systemctl `+command+` linkstream-standalone`)
 		before := refused.Load()
 		testkit.Eventually(t, "visitors are refused", func() bool { return refused.Load() > before+100 })
-		out, _ := s.m.Try(t, `systemctl is-active linkstream-standalone linkstream-standalone-edge.socket linkstream-standalone-api.socket linkstream-standalone-edge-tls.socket`)
+		out, _ := s.m.Try(t, `systemctl is-active linkstream-standalone linkstream-standalone-edge.socket `+
+			`linkstream-standalone-api.socket linkstream-standalone-edge-tls.socket`)
 		testkit.Equal(t, "states after "+command, out, "inactive\ninactive\ninactive\ninactive\n")
 		s.start(t)
 		testkit.Must(t, s.visitSecurely())
@@ -222,28 +227,33 @@ func testStop(t *testing.T, s *systemService) {
 	stop()
 }
 
-// testAddresses starts an edge beside standalone. It must not get the addresses of standalone, and gets others by its socket unit only.
+// testAddresses starts an edge beside standalone. It must not get the addresses of standalone, and gets others by its
+// socket unit only.
 func testAddresses(t *testing.T, s *systemService) {
 	out, err := s.m.Try(t, `systemctl start linkstream-edge 2>&1`)
 	testkit.Equal(t, "the edge starts at the address of standalone", err == nil, false)
 	log := s.m.Run(t, `journalctl --no-pager --unit linkstream-edge.socket`)
-	if !strings.Contains(log, "Failed to listen on sockets") { // the reason comes from a process that may end before the journal knows its unit
+	if !strings.Contains(log, "Failed to listen on sockets") {
+		// the reason comes from a process that may end before the journal knows its unit
 		t.Errorf("systemctl prints\n%sthe journal has\n%s", out, log)
 	}
 	testkit.Must(t, s.visit())
 	s.m.Run(t, `echo postgres://127.0.0.1:1/linkstream >/etc/linkstream/postgres.dsn
 		echo LINKSTREAM_OPS_LISTEN=127.0.0.1:9083 >>/etc/linkstream/edge.env
 		mkdir -p /etc/systemd/system/linkstream-edge.socket.d
-		printf '[Socket]\nListenStream=\nListenStream=127.0.0.1:8090\n' >/etc/systemd/system/linkstream-edge.socket.d/address.conf
+		printf '[Socket]\nListenStream=\nListenStream=127.0.0.1:8090\n' \
+			>/etc/systemd/system/linkstream-edge.socket.d/address.conf
 		systemctl daemon-reload
 		systemctl start linkstream-edge
 		timeout 60 sh -c 'until curl --silent http://127.0.0.1:9083/readyz | grep Postgres; do sleep 0.1; done'`)
 	testkit.Must(t, s.visit())
 	s.m.Run(t, `echo LINKSTREAM_EDGE_LISTEN=127.0.0.1:8090 >>/etc/linkstream/edge.env
 		systemctl restart linkstream-edge
-		timeout 60 sh -c 'until journalctl --unit linkstream-edge | grep --quiet "LINKSTREAM_EDGE_LISTEN.*ListenStream"; do sleep 0.1; done'
+		timeout 60 sh -c 'until journalctl --unit linkstream-edge | grep --quiet "LINKSTREAM_EDGE_LISTEN.*ListenStream"
+			do sleep 0.1; done'
 		systemctl stop linkstream-edge`)
-	testkit.Eventually(t, "its socket is closed", func() bool { // systemd closes it after the service, which is all that stop waits for
+	testkit.Eventually(t, "its socket is closed", func() bool {
+		// systemd closes it after the service, which is all that stop waits for
 		conn, err := s.m.Dial("127.0.0.1:8090")
 		if err == nil {
 			conn.Close()

@@ -32,14 +32,16 @@ import (
 
 const kafkaPassword = "password of every user"
 
-// TestUsersOfEngines runs the programs on a Kafka that lets each of them do what the manual, and the overlay operators, allow its user, and
-// on a ClickHouse that lets them do what the manual grants. TestManual runs what it says about Postgres.
+// TestUsersOfEngines runs the programs on a Kafka that lets each of them do what the manual, and the overlay operators,
+// allow its user, and on a ClickHouse that lets them do what the manual grants. TestManual runs what it says about
+// Postgres.
 func TestUsersOfEngines(t *testing.T) {
 	t.Parallel()
 	bin, err := testengines.GoPrograms(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)), kustomize)
 	testkit.Must(t, err)
 	var resources []resource
-	parseManifests(t, python(t), pipe(t, nil, filepath.Join(bin, "kustomize"), "build", "../../kubernetes/overlays/operators"), &resources)
+	parseManifests(t, python(t), pipe(t, nil, filepath.Join(bin, "kustomize"), "build",
+		"../../kubernetes/overlays/operators"), &resources)
 	testManualGrantsTheSame(t, resources)
 	kafkaOf, operator := startKafkaWithUsers(t)
 	edge, api := testkit.FreeAddress(t), testkit.FreeAddress(t)
@@ -48,11 +50,13 @@ func TestUsersOfEngines(t *testing.T) {
 	start := func(program string, args ...string) (ops string) {
 		ops = testkit.FreeAddress(t)
 		args = append(args, kafkaOf(program)...)
-		launch.Start(t, launch.Command(launch.Program(t, program), nil, append(args, "-ops.listen="+ops)...)).AwaitReady(t, "http://"+ops)
+		launch.Start(t, launch.Command(launch.Program(t, program), nil, append(args, "-ops.listen="+ops)...)).AwaitReady(t,
+			"http://"+ops)
 		return "http://" + ops
 	}
 	url := "-edge.url=http://" + edge
-	start("api", "-api.listen="+api, url, postgres, clickhouse, "-bootstrap.email=you@example.com", "-bootstrap.token="+token)
+	start("api", "-api.listen="+api, url, postgres, clickhouse, "-bootstrap.email=you@example.com", "-bootstrap.token="+
+		token)
 	counting := start("ingest", clickhouse)
 	start("edge", "-edge.listen="+edge, url, postgres, "-spool.dir="+t.TempDir(), "-edge.cache-ttl=1h")
 	call := func(method, path, body string) (status int) {
@@ -69,7 +73,8 @@ func TestUsersOfEngines(t *testing.T) {
 		return send(t, req)
 	}
 
-	testkit.Equal(t, "status of a new link", call("POST", "/api/v1/shorten", `{"long_url":"https://example.com/","custom_alias":"known"}`), 201)
+	testkit.Equal(t, "status of a new link",
+		call("POST", "/api/v1/shorten", `{"long_url":"https://example.com/","custom_alias":"known"}`), 201)
 	testkit.Equal(t, "status of a visit", visit(), http.StatusFound)
 	testkit.Eventually(t, "the click is counted", func() bool {
 		return launch.Metric(t, counting, "linkstream_ingest_clicks_counted_total") == 1
@@ -111,14 +116,16 @@ func testManualGrantsTheSame(t *testing.T, resources []resource) {
 	page, err := os.ReadFile(filepath.Join(launch.Root(), "deploy/manual/scale.md"))
 	testkit.Must(t, err)
 	var want, got []string
-	for _, granted := range regexp.MustCompile(`(?m)^acl (\S+) '(.*)' --(topic|group) (\S+)$`).FindAllStringSubmatch(string(page), -1) {
+	acl := regexp.MustCompile(`(?m)^acl (\S+) '(.*)' --(topic|group) (\S+)$`)
+	for _, granted := range acl.FindAllStringSubmatch(string(page), -1) {
 		got = append(got, strings.Join(granted[1:], " "))
 	}
 	for _, r := range resources {
 		if r.Kind == "KafkaUser" {
 			for _, acl := range r.Spec.Authorization.ACLs {
-				want = append(want, strings.Join([]string{strings.TrimPrefix(r.Metadata.Name, "linkstream-"), strings.Join(acl.Operations, " "),
-					acl.Resource.Type, acl.Resource.Name}, " "))
+				want = append(want,
+					strings.Join([]string{strings.TrimPrefix(r.Metadata.Name, "linkstream-"), strings.Join(acl.Operations, " "),
+						acl.Resource.Type, acl.Resource.Name}, " "))
 			}
 		}
 	}
@@ -138,13 +145,15 @@ func send(t *testing.T, req *http.Request) int {
 	return res.StatusCode
 }
 
-// startClickHouseWithUser starts a ClickHouse whose user may do what the commands of the manual grant, and returns the address of a database.
+// startClickHouseWithUser starts a ClickHouse whose user may do what the commands of the manual grant, and returns the
+// address of a database.
 func startClickHouseWithUser(t *testing.T) (dsn string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(launch.Root(), "deploy/manual/scale.md"))
 	testkit.Must(t, err)
 	var grants []string
-	for _, granted := range regexp.MustCompile(`(?m)^clickhouse-client --query '(GRANT .*) TO linkstream'$`).FindAllStringSubmatch(string(page), -1) {
+	grant := regexp.MustCompile(`(?m)^clickhouse-client --query '(GRANT .*) TO linkstream'$`)
+	for _, granted := range grant.FindAllStringSubmatch(string(page), -1) {
 		grants = append(grants, granted[1])
 	}
 	if len(grants) == 0 {
@@ -163,8 +172,8 @@ func startClickHouseWithUser(t *testing.T) (dsn string) {
 	return strings.TrimSuffix(server.Addr, "/default") + "/linkstream"
 }
 
-// startKafkaWithUsers starts a Kafka with the topics, creates a user for each program, and lets the commands of the manual say what they may
-// do. It returns the flags of a program, and the address for whoever may do everything.
+// startKafkaWithUsers starts a Kafka with the topics, creates a user for each program, and lets the commands of the
+// manual say what they may do. It returns the flags of a program, and the address for whoever may do everything.
 func startKafkaWithUsers(t *testing.T) (flags func(program string) []string, operator string) {
 	t.Helper()
 	secure, operator := enginetest.SecureKafka(t)
@@ -180,7 +189,8 @@ func startKafkaWithUsers(t *testing.T) (flags func(program string) []string, ope
 	testkit.Must(t, err)
 	request := kafka.AlterUserScramCredentialsRequest{}
 	for _, program := range []string{"edge", "ingest", "api"} {
-		request.Upsertions = append(request.Upsertions, kafka.UserScramCredentialsUpsertion{Name: program, Mechanism: kafka.ScramMechanismSha512,
+		request.Upsertions = append(request.Upsertions, kafka.UserScramCredentialsUpsertion{Name: program,
+			Mechanism:  kafka.ScramMechanismSha512,
 			Iterations: iterations, Salt: salt, SaltedPassword: salted})
 	}
 	res, err := client.AlterUserScramCredentials(t.Context(), &request)
@@ -190,8 +200,8 @@ func startKafkaWithUsers(t *testing.T) (flags func(program string) []string, ope
 	}
 	runManualOfKafka(t, operator)
 	return func(program string) []string {
-		return []string{"-kafka.brokers=" + secure.Addr, "-kafka.tls", "-kafka.tls-ca=" + secure.CertFile, "-kafka.sasl=scram-sha-512",
-			"-kafka.username=" + program, "-kafka.password=" + kafkaPassword}
+		return []string{"-kafka.brokers=" + secure.Addr, "-kafka.tls", "-kafka.tls-ca=" + secure.CertFile,
+			"-kafka.sasl=scram-sha-512", "-kafka.username=" + program, "-kafka.password=" + kafkaPassword}
 	}, operator
 }
 
@@ -202,14 +212,16 @@ func runManualOfKafka(t *testing.T, operator string) {
 	testkit.Must(t, err)
 	bin := t.TempDir()
 	for name, class := range map[string]string{"kafka-acls.sh": "AclCommand", "kafka-topics.sh": "TopicCommand"} {
-		script := fmt.Sprintf("#!/bin/sh\nexec java -XX:TieredStopAtLevel=1 -cp '%s/*' org.apache.kafka.tools.%s \"$@\"\n", tools, class)
+		script := fmt.Sprintf("#!/bin/sh\nexec java -XX:TieredStopAtLevel=1 -cp '%s/*' org.apache.kafka.tools.%s \"$@\"\n",
+			tools, class)
 		testkit.Must(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o700))
 	}
 	blocks := map[string]int{"Who may write to Kafka": 1, "Partitions": 1}
 	for _, b := range readManual(t) {
 		if title := b.section[strings.LastIndex(b.section, "/")+1:]; b.kind == "sh" && blocks[title] > 0 {
 			blocks[title]--
-			run(t, "bash", "-euo", "pipefail", "-c", "PATH="+bin+":$PATH\n"+strings.ReplaceAll(b.text, "kafka.internal:9092", operator))
+			run(t, "bash", "-euo", "pipefail", "-c", "PATH="+bin+":$PATH\n"+strings.ReplaceAll(b.text, "kafka.internal:9092",
+				operator))
 		}
 	}
 	testkit.Equal(t, "blocks that were not run", blocks, map[string]int{"Who may write to Kafka": 0, "Partitions": 0})

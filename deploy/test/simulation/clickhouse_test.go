@@ -19,8 +19,8 @@ const (
 	maxEarlier   = 3 // positions that a stale read may return
 )
 
-// insertOnce counts a batch unless the store remembers its token, which is the same for all batches with the same Base. It
-// reports whether it did.
+// insertOnce counts a batch unless the store remembers its token, which is the same for all batches with the same Base.
+// It reports whether it did.
 func (s *store) insertOnce(b *schema.ClickBatch, lost int) bool {
 	token := fmt.Sprint(b.Partition, b.BaseEpoch, b.Base, lost)
 	if slices.Contains(s.tokens, token) {

@@ -44,7 +44,8 @@ func (e *edge) onSync(path string, size int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case path != e.root && path != e.dir() && !strings.HasPrefix(path, e.dir()+string(filepath.Separator)): // of a process that was killed
+	case path != e.root && path != e.dir() && !strings.HasPrefix(path, e.dir()+string(filepath.Separator)):
+		// of a process that was killed
 	case e.opening && e.broken.leavesUnsynced,
 		size == 0 && e.broken.unsyncedNames,
 		path == e.root && e.broken.unsyncedSpool,
@@ -69,8 +70,8 @@ func (d *disk) file(path string, size int) *diskFile {
 	return f
 }
 
-// syncNames notes the files with clicks that a folder has, and those that it has no more. Spares come and go at any time,
-// and hold nothing.
+// syncNames notes the files with clicks that a folder has, and those that it has no more. Spares come and go at any
+// time, and hold nothing.
 func (d *disk) syncNames(folder string) {
 	folders, _ := filepath.Glob(filepath.Join(folder, "*"))
 	for _, path := range folders {
@@ -233,8 +234,8 @@ func (e *edge) freeDisk() {
 	}
 }
 
-// loseRoom takes the blocks away that the process's segments have not used yet, as a file system does that is full and writes to
-// new blocks.
+// loseRoom takes the blocks away that the process's segments have not used yet, as a file system does that is full and
+// writes to new blocks.
 func (e *edge) loseRoom() {
 	lanes := e.spool.Lanes()
 	incarnation := lanes[len(lanes)-1].ID().Incarnation.String()

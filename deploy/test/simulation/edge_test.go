@@ -29,14 +29,15 @@ type edge struct {
 	synced    int64 // clicks that are safe from a power failure
 	disk      disk
 	opening   bool
-	dropped   map[int64]bool       // clicks for which there was no room
-	drops     uint64               // of the process
-	tight     bool                 // the process creates no segment ahead of time, so that its goroutines do not decide what has room
-	full      bool                 // the disk has no room for another segment
-	noRoom    int                  // the second when that ended
-	lostRoom  bool                 // a segment of the process lacks a page
-	ended     map[*spool.Lane]bool // lanes of earlier processes that are shipped, whatever is damaged
-	skew      time.Duration        // of its wall clock
+	dropped   map[int64]bool // clicks for which there was no room
+	drops     uint64         // of the process
+	// the process creates no segment ahead of time, so that its goroutines do not decide what has room
+	tight    bool
+	full     bool                 // the disk has no room for another segment
+	noRoom   int                  // the second when that ended
+	lostRoom bool                 // a segment of the process lacks a page
+	ended    map[*spool.Lane]bool // lanes of earlier processes that are shipped, whatever is damaged
+	skew     time.Duration        // of its wall clock
 }
 
 func (e *edge) dir() string { return filepath.Join(e.root, strconv.Itoa(e.spools)) }

@@ -138,7 +138,9 @@ func (v *leaseView) AddLeaseHolder(_ context.Context, holder schema.Incarnation)
 	})
 }
 
-func (v *leaseView) TakeLease(_ context.Context, holder schema.Incarnation, given schema.LimitLease) (now schema.LimitLease, err error) {
+func (v *leaseView) TakeLease(
+	_ context.Context, holder schema.Incarnation, given schema.LimitLease,
+) (now schema.LimitLease, err error) {
 	called := v.call(func() { now, err = v.take(holder, given) })
 	if called != nil {
 		return given, called

@@ -30,7 +30,8 @@ const (
 	leaseEdges    = 3
 )
 
-// leaseSimulation is one run: real spools and leases of several edges, and a model of the link store. Time is that of a bubble.
+// leaseSimulation is one run: real spools and leases of several edges, and a model of the link store. Time is that of a
+// bubble.
 type leaseSimulation struct {
 	t        *testing.T
 	random   *rand.Rand
@@ -54,8 +55,9 @@ const (
 	leaseLeftUnsettled leaseFault = "an edge starts with clicks of a dead one"
 )
 
-var leaseFaults = []leaseFault{leaseCallFails, leaseCallLost, leaseCallLate, leaseEdgeKilled, leaseEdgeMidClick, leaseEdgeStopped,
-	leaseEdgeCutOff, leaseStoreAway, leaseLateArrival, leaseLimitRaised, leaseSegmentGone, leaseLeftUnsettled}
+var leaseFaults = []leaseFault{leaseCallFails, leaseCallLost, leaseCallLate, leaseEdgeKilled, leaseEdgeMidClick,
+	leaseEdgeStopped, leaseEdgeCutOff, leaseStoreAway, leaseLateArrival, leaseLimitRaised, leaseSegmentGone,
+	leaseLeftUnsettled}
 
 // leaseEdge is an edge. It is down for a while after it was killed.
 type leaseEdge struct {
@@ -75,8 +77,10 @@ func simulateLeases(t *testing.T, seed uint64, broken brokenLeases) (s *leaseSim
 	cryptotest.SetGlobalRandom(t, seed)
 	synctest.Test(t, func(t *testing.T) {
 		s = &leaseSimulation{t: t, random: rand.New(rand.NewPCG(seed, 2)), marks: map[schema.Lane]uint64{}}
-		s.store = &leaseStore{broken: broken, limit: []int64{1, 3, 20, 100, 400}[s.random.IntN(5)], holders: map[schema.Incarnation]bool{},
-			leases: map[schema.Incarnation]schema.LimitLease{}, faults: true, random: rand.New(rand.NewPCG(seed, 3)), occurred: map[leaseFault]int{}}
+		s.store = &leaseStore{broken: broken, limit: []int64{1, 3, 20, 100, 400}[s.random.IntN(5)],
+			holders: map[schema.Incarnation]bool{},
+			leases:  map[schema.Incarnation]schema.LimitLease{}, faults: true, random: rand.New(rand.NewPCG(seed, 3)),
+			occurred: map[leaseFault]int{}}
 		for i := range s.edges {
 			s.edges[i] = &leaseEdge{leaseSimulation: s, root: filepath.Join(root, strconv.Itoa(i))}
 			s.edges[i].open()
@@ -205,7 +209,8 @@ func (e *leaseEdge) dir() string { return filepath.Join(e.root, strconv.Itoa(e.n
 
 // open starts a process on the directory.
 func (e *leaseEdge) open() {
-	cfg := spool.Config{Dir: e.dir(), MaxBytes: 4 << 20, SegmentBytes: pageBytes, Lanes: 1 + e.random.IntN(2), Sync: time.Hour}
+	cfg := spool.Config{Dir: e.dir(), MaxBytes: 4 << 20, SegmentBytes: pageBytes, Lanes: 1 + e.random.IntN(2),
+		Sync: time.Hour}
 	var err error
 	log := slog.New(slog.DiscardHandler)
 	if e.spool, err = spool.Open(cfg, log); err != nil {
@@ -326,7 +331,8 @@ func (e *leaseEdge) forget() {
 	for line := range bytes.Lines(text) {
 		var fields map[string]any
 		isNote := json.Unmarshal(line, &fields) == nil && fields["clicks"] == nil
-		if isNote && !e.store.broken.forgetsLeases || !isNote && !e.store.broken.forgetsClicks && !e.store.broken.forgetsLeases {
+		if isNote && !e.store.broken.forgetsLeases || !isNote && !e.store.broken.forgetsClicks &&
+			!e.store.broken.forgetsLeases {
 			kept = append(kept, line...)
 		}
 	}

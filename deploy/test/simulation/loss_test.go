@@ -9,8 +9,8 @@ import (
 	"linkstream/schema"
 )
 
-// losing calls event, which may destroy copies of clicks. Clicks that are neither counted nor in a log any more, and were,
-// may be missing in the end.
+// losing calls event, which may destroy copies of clicks. Clicks that are neither counted nor in a log any more, and
+// were, may be missing in the end.
 func (s *simulation) losing(event func()) {
 	before := s.safe()
 	event()
@@ -22,8 +22,8 @@ func (s *simulation) losing(event func()) {
 	}
 }
 
-// safe returns the clicks that are counted, or in a log. A click of which a log has a repetition only, because the first copy was
-// deleted or cut off, is not safe: later clicks of the lane come before the repetition.
+// safe returns the clicks that are counted, or in a log. A click of which a log has a repetition only, because the
+// first copy was deleted or cut off, is not safe: later clicks of the lane come before the repetition.
 func (s *simulation) safe() map[int64]bool {
 	safe := make(map[int64]bool)
 	for _, log := range s.broker.partitions {
@@ -44,8 +44,8 @@ func (s *simulation) safe() map[int64]bool {
 	return safe
 }
 
-// loseRecords removes the end of a random partition's log, as a broker does that loses power, or all of it, as happens when
-// the topic is created again. Offsets are then given to other records.
+// loseRecords removes the end of a random partition's log, as a broker does that loses power, or all of it, as happens
+// when the topic is created again. Offsets are then given to other records.
 func (s *simulation) loseRecords() {
 	log := &s.broker.partitions[s.random.IntN(len(s.broker.partitions))]
 	if log.end() == log.start {
@@ -115,8 +115,8 @@ func (s *simulation) clickAndSuspend() {
 	}
 }
 
-// endLostWorkers ends the workers of partitions that the topic does not have. Nobody assigns them, and what they have fetched
-// expires before a lane is bound to another partition.
+// endLostWorkers ends the workers of partitions that the topic does not have. Nobody assigns them, and what they have
+// fetched expires before a lane is bound to another partition.
 func (s *simulation) endLostWorkers() {
 	if s.seconds < s.shrunkAt+insertWithin {
 		return

@@ -64,9 +64,9 @@ const (
 
 var faults = []fault{unknownPartitions, refusedBatch, delayedBatch, lateArrival, repeatedBatch, lostAcknowledgement,
 	topicGrows, edgeKilled, edgeKilledInFlight, edgeRestarted, diskWiped, failedFetch, brokenFetch, failedPosition,
-	failedInsert, lostInsertAnswer, workerKilled, workersOverlap, insertConflict, logTruncated, logReplaced, recordsDeleted,
-	topicShrinks, lostPartition, storeRestored, staleRead, expiredInsert, repeatedToken, workerSuspended, refusedSize,
-	refusedClick, clockSet, refusedTime, powerLost, pageLost, diskFull, droppedClick}
+	failedInsert, lostInsertAnswer, workerKilled, workersOverlap, insertConflict, logTruncated, logReplaced,
+	recordsDeleted, topicShrinks, lostPartition, storeRestored, staleRead, expiredInsert, repeatedToken, workerSuspended,
+	refusedSize, refusedClick, clockSet, refusedTime, powerLost, pageLost, diskFull, droppedClick}
 
 // fault reports whether to inject a fault, with a probability of 1 in oneIn.
 func (s *simulation) fault(kind fault, oneIn int) bool {
@@ -189,8 +189,11 @@ func TestSimulationCatchesBrokenProtocols(t *testing.T) {
 	})
 }
 
-// wantCaught requires that a kind of simulation notices each broken protocol within so many seeds: at least three times as many as it needs.
-func wantCaught[B any](t *testing.T, within uint64, simulate func(*testing.T, uint64, B) (wrong string), protocols map[string]B) {
+// wantCaught requires that a kind of simulation notices each broken protocol within so many seeds: at least three times
+// as many as it needs.
+func wantCaught[B any](
+	t *testing.T, within uint64, simulate func(*testing.T, uint64, B) (wrong string), protocols map[string]B,
+) {
 	for _, name := range slices.Sorted(maps.Keys(protocols)) {
 		t.Run(name, func(t *testing.T) {
 			for seed := uint64(1); seed <= within; seed++ {

@@ -170,8 +170,8 @@ func (s *simulation) disaster() {
 	}
 }
 
-// suspend does not resume a worker for some time. It does not know. If possible, it is one that has checked the position and
-// has not inserted yet.
+// suspend does not resume a worker for some time. It does not know. If possible, it is one that has checked the
+// position and has not inserted yet.
 func (s *simulation) suspend() {
 	if len(s.workers) == 0 {
 		return
@@ -220,8 +220,9 @@ func (s *simulation) resumeTask() {
 	}
 }
 
-// settle turns faults off and counts the rest: first with all present workers, each of which must recover by itself, then
-// with one worker per partition, which must not meet an error while clicks and delayed requests continue to arrive.
+// settle turns faults off and counts the rest: first with all present workers, each of which must recover by itself,
+// then with one worker per partition, which must not meet an error while clicks and delayed requests continue to
+// arrive.
 func (s *simulation) settle() {
 	s.faultsOff = true
 	s.edge.skew = 0
@@ -382,7 +383,8 @@ func (v violationLog) WithGroup(string) slog.Handler                  { return v
 
 func (v violationLog) Handle(_ context.Context, r slog.Record) error {
 	text := r.Message
-	if text == "cannot create spool segment" { // also logged by goroutines: the simulation sees each click that it makes drop
+	if text == "cannot create spool segment" {
+		// also logged by goroutines: the simulation sees each click that it makes drop
 		return nil
 	}
 	for _, f := range allowed[text] {
@@ -395,8 +397,8 @@ func (v violationLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// newSpoolRoot returns a new directory, in memory if the system has /dev/shm. A simulation removes it at its end, and the
-// test if a simulation fails.
+// newSpoolRoot returns a new directory, in memory if the system has /dev/shm. A simulation removes it at its end, and
+// the test if a simulation fails.
 func newSpoolRoot(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "linkstream-simulation-")
 	if err != nil {

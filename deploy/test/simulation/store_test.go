@@ -115,7 +115,8 @@ func (s *store) LaneCounts(_ context.Context, each func(schema.LaneCount) error)
 func (s *store) LaneGaps(_ context.Context, lane schema.Lane) ([]schema.Gap, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gaps := slices.SortedFunc(slices.Values(s.gaps[lane]), func(a, b schema.Gap) int { return cmp.Compare(a.First, b.First) })
+	gaps := slices.SortedFunc(slices.Values(s.gaps[lane]),
+		func(a, b schema.Gap) int { return cmp.Compare(a.First, b.First) })
 	return gaps[:min(len(gaps), schema.MaxGaps)], nil
 }
 
@@ -129,8 +130,8 @@ func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 	return nil
 }
 
-// check returns CodeConflict if the partition is not where the batch begins, or was not a moment ago if stale. Callers hold mu
-// where there is more than one goroutine.
+// check returns CodeConflict if the partition is not where the batch begins, or was not a moment ago if stale. Callers
+// hold mu where there is more than one goroutine.
 func (s *store) check(b *schema.ClickBatch, stale bool) error {
 	p := s.partition(b.Partition)
 	if err := b.CheckEpoch(); err != nil {
@@ -155,7 +156,8 @@ func (s *store) apply(b *schema.ClickBatch) {
 	p.earlier = append(p.earlier, s.position(b.Partition))
 	p.earlier = p.earlier[max(0, len(p.earlier)-maxEarlier):]
 	for i := range b.Len() {
-		s.rows = append(s.rows, row{b.LinkID[i], b.AccountID[i], b.ClickedAt[i].Format(time.DateOnly), b.Device[i], b.Browser[i]})
+		s.rows = append(s.rows, row{b.LinkID[i], b.AccountID[i], b.ClickedAt[i].Format(time.DateOnly), b.Device[i],
+			b.Browser[i]})
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
 		p.clicks[b.Lane[i]]++
 	}
@@ -219,7 +221,9 @@ func (s *store) ClickCounts(_ context.Context, _ int64, linkIDs []int64) (map[in
 	return counts, nil
 }
 
-func (s *store) ClickTotals(_ context.Context, links, accounts []int64) (ofLinks, ofAccounts map[int64]schema.Period, err error) {
+func (s *store) ClickTotals(
+	_ context.Context, links, accounts []int64,
+) (ofLinks, ofAccounts map[int64]schema.Period, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ofLinks, ofAccounts = map[int64]schema.Period{}, map[int64]schema.Period{}

@@ -90,8 +90,8 @@ type engineView struct {
 	restarts          int  // of the leader, when the worker connected
 }
 
-// reconnect returns an error if the partition's leader has restarted since the last request: the connection is lost, and a
-// worker must not take the log for the one that it knew.
+// reconnect returns an error if the partition's leader has restarted since the last request: the connection is lost,
+// and a worker must not take the log for the one that it knew.
 func (v *engineView) reconnect(partition int) error {
 	if partition >= len(v.broker.partitions) {
 		return errNetwork
@@ -194,13 +194,14 @@ func (v *engineView) InsertClicks(ctx context.Context, batch *schema.ClickBatch)
 	return err
 }
 
-// insert inserts in one step, as SQLite does, or checks the position first, as ClickHouse does, and anything may happen in
-// between.
+// insert inserts in one step, as SQLite does, or checks the position first, as ClickHouse does, and anything may happen
+// in between.
 func (v *engineView) insert(ctx context.Context, batch *schema.ClickBatch) error {
 	if !v.store.twoSteps {
 		return v.store.InsertClicks(ctx, batch)
 	}
-	cluster := false // a stale read shows that the store is one, where a token that is known is never followed by another one
+	// a stale read shows that the store is one, where a token that is known is never followed by another one
+	cluster := false
 	for lost := range maxSends {
 		stale := v.isStale()
 		cluster = cluster || stale

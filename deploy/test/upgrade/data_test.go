@@ -16,9 +16,10 @@ type recorded struct {
 	// Clicks of all links by the stage in which the release was killed.
 	Counted, InTopic, InSpool int64
 
-	Links   []link           // that were followed
-	Totals  map[string]int64 // clicks of each link by its hash
-	Answers map[string]any   // what the release's API answered to GET requests, by their paths, once it had counted all clicks
+	Links  []link           // that were followed
+	Totals map[string]int64 // clicks of each link by its hash
+	// what the release's API answered to GET requests, by their paths, once it had counted all clicks
+	Answers map[string]any
 }
 
 // narrowed returns a value of JSON without the fields that another one does not have: version 1 of the API only grows.
@@ -47,8 +48,8 @@ func narrowed(value, like any) any {
 // clicksAfter is how many more clicks of each link are recorded by the programs of this source.
 const clicksAfter = 3
 
-// wantUpgraded requires that a system, which has just been started on the data of a release, answers what the release would
-// have answered, counts on, and keeps its counts over a restart. It returns the totals.
+// wantUpgraded requires that a system, which has just been started on the data of a release, answers what the release
+// would have answered, counts on, and keeps its counts over a restart. It returns the totals.
 func wantUpgraded(t *testing.T, s *system, was recorded, v version) map[string]int64 {
 	t.Helper()
 	want := maps.Clone(was.Totals)
@@ -107,9 +108,9 @@ func testEmbeddedData(t *testing.T, release string) {
 	wantUpgraded(t, s, was, newPrograms(t))
 }
 
-// TestEnginesData starts the services on engines that have what each release has left there, and on the spool of an edge that
-// was killed. Then it goes back: the release's programs start on backups of both databases from before the upgrade. The topic
-// has the clicks that were recorded since, by the other programs, so they are counted again.
+// TestEnginesData starts the services on engines that have what each release has left there, and on the spool of an
+// edge that was killed. Then it goes back: the release's programs start on backups of both databases from before the
+// upgrade. The topic has the clicks that were recorded since, by the other programs, so they are counted again.
 func TestEnginesData(t *testing.T) {
 	t.Parallel()
 	for _, release := range releases(t) {

@@ -24,8 +24,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Names of the files in an archive of what is on the engines. A table of ClickHouse has its statement in a file .sql and its
-// rows in a file .tsv, with the columns of bytes in hexadecimal.
+// Names of the files in an archive of what is on the engines. A table of ClickHouse has its statement in a file .sql
+// and its rows in a file .tsv, with the columns of bytes in hexadecimal.
 const (
 	postgresFile   = "postgres.sql"
 	topicFile      = "topic.jsonl"
@@ -49,7 +49,8 @@ func newInstallation(t *testing.T) *installation {
 func installationOn(t *testing.T, postgres, kafka, clickhouse string) *installation {
 	t.Helper()
 	topics := enginetest.Name()
-	e := &installation{env: preset(), postgres: postgres, kafka: kafka, clickhouse: clickhouse, spool: filepath.Join(t.TempDir(), "spool")}
+	e := &installation{env: preset(), postgres: postgres, kafka: kafka, clickhouse: clickhouse,
+		spool: filepath.Join(t.TempDir(), "spool")}
 	maps.Copy(e.env, map[string]string{"POSTGRES_DSN": postgres, "KAFKA_BROKERS": kafka, "CLICKHOUSE_DSN": clickhouse,
 		"KAFKA_CLICKS_TOPIC": topics + ".clicks", "KAFKA_DEAD_TOPIC": topics + ".dead",
 		"KAFKA_CHANGES_TOPIC": topics + ".changes", "KAFKA_GROUP": topics})
@@ -159,13 +160,15 @@ func (e *installation) restoreDatabases(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// skipIDs keeps new rows from getting the numbers of those that were lost with the database: the clicks of lost links are in the
-// topic. The statement is that of deploy/manual/backup.md, whose commands deploy/test/e2e tests.
+// skipIDs keeps new rows from getting the numbers of those that were lost with the database: the clicks of lost links
+// are in the topic. The statement is that of deploy/manual/backup.md, whose commands deploy/test/e2e tests.
 func (e *installation) skipIDs(t *testing.T) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), e.postgres)
 	testkit.Must(t, err)
-	_, err = conn.Exec(t.Context(), `SELECT setval(pg_get_serial_sequence(t, 'id'), nextval(pg_get_serial_sequence(t, 'id')) + 1000000)
+	_,
+		err = conn.Exec(t.Context(),
+		`SELECT setval(pg_get_serial_sequence(t, 'id'), nextval(pg_get_serial_sequence(t, 'id')) + 1000000)
 		FROM unnest(ARRAY['public.accounts', 'public.domains', 'public.links', 'public.tokens']) AS t`)
 	testkit.Must(t, err)
 	testkit.Must(t, conn.Close(t.Context()))

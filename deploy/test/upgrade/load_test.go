@@ -20,8 +20,8 @@ const (
 	createPace = 100 * time.Millisecond
 )
 
-// balancer sends requests to those of its backends that are up, as a load balancer does. Nothing is under way on a backend
-// that is down, so that what it has recorded is what was answered.
+// balancer sends requests to those of its backends that are up, as a load balancer does. Nothing is under way on a
+// backend that is down, so that what it has recorded is what was answered.
 type balancer struct{ backends []*backend }
 
 type backend struct {
@@ -63,7 +63,8 @@ func (b *balancer) send(random *rand.Rand, request func(addr string) error) erro
 // agents are user agents of all kinds of devices, and referrers.
 var agents = []struct{ agent, referrer string }{
 	{"Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0", ""},
-	{"Mozilla/5.0 (Linux; Android 16; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36", "https://news.example.org/today"},
+	{"Mozilla/5.0 (Linux; Android 16; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile " +
+		"Safari/537.36", "https://news.example.org/today"},
 	{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", ""},
 	{"curl/8.5.0", "https://example.net/"},
 }
@@ -149,7 +150,8 @@ func (l *load) run(t *testing.T, visits int64) {
 	})
 }
 
-// stop ends the load, requires that each request was answered as it should be, and returns the answered redirects by hash.
+// stop ends the load, requires that each request was answered as it should be, and returns the answered redirects by
+// hash.
 func (l *load) stop(t *testing.T) map[string]int64 {
 	t.Helper()
 	close(l.stopping)

@@ -1,11 +1,11 @@
 //go:build deploy
 
-// Package upgrade_test upgrades releases: the programs of this source start on data that the programs of each release have left behind,
-// take over from those of the last one at a time under load, and run beside them. It also moves a standalone service to the real
-// engines.
+// Package upgrade_test upgrades releases: the programs of this source start on data that the programs of each release
+// have left behind, take over from those of the last one at a time under load, and run beside them. It also moves a
+// standalone service to the real engines.
 //
-// testdata has a folder per release with its source, which is built for the tests, and its data, with clicks at each stage:
-// counted, in the topic, and in a spool after a kill. See the README there.
+// testdata has a folder per release with its source, which is built for the tests, and its data, with clicks at each
+// stage: counted, in the topic, and in a spool after a kill. See the README there.
 package upgrade_test
 
 import (

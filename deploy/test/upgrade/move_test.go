@@ -23,8 +23,9 @@ const (
 	linksCopied = "send clients and visitors to the new services"
 )
 
-// TestMigrateTo moves a standalone service to the real engines, under load. The program that moves it is killed again and again, at
-// any moment, and so is the old service at last. In the end each answered redirect is counted once by the new services.
+// TestMigrateTo moves a standalone service to the real engines, under load. The program that moves it is killed again
+// and again, at any moment, and so is the old service at last. In the end each answered redirect is counted once by the
+// new services.
 func TestMigrateTo(t *testing.T) {
 	t.Parallel()
 	v := newPrograms(t)
@@ -102,7 +103,8 @@ func TestMigrateTo(t *testing.T) {
 	})
 }
 
-// killOften starts the program some times and kills it after a random time, unless it has ended by then, which must be a success.
+// killOften starts the program some times and kills it after a random time, unless it has ended by then, which must be
+// a success.
 func (p *program) killOften(t *testing.T, v version, random *rand.Rand) {
 	t.Helper()
 	for range kills {
@@ -133,7 +135,8 @@ func wantMoved(t *testing.T, mover *program, v version) {
 // wantReadOnly requires that the API of a service answers, and changes nothing.
 func wantReadOnly(t *testing.T, s *system) {
 	t.Helper()
-	if err := shorten(s.api, "refused", map[string]any{}); err == nil || !strings.Contains(err.Error(), http.StatusText(http.StatusServiceUnavailable)) {
+	if err := shorten(s.api, "refused", map[string]any{}); err == nil ||
+		!strings.Contains(err.Error(), http.StatusText(http.StatusServiceUnavailable)) {
 		t.Errorf("a link on the old service: %v", err)
 	}
 	s.listed(t)

@@ -31,8 +31,8 @@ import (
 
 var record = flag.String("record", "", "`commit` or tag to make the fixtures of, see testdata/README.md")
 
-// TestRecord makes the fixtures of a release: its source, and the data that its programs leave behind when they are killed
-// with clicks at each stage.
+// TestRecord makes the fixtures of a release: its source, and the data that its programs leave behind when they are
+// killed with clicks at each stage.
 func TestRecord(t *testing.T) {
 	if *record == "" {
 		t.Skip("only with -record")
@@ -71,7 +71,8 @@ func sourceOf(t *testing.T, commit string) map[string][]byte {
 		GoFiles, IgnoredGoFiles, EmbedFiles []string
 		Module                              *struct{ Main bool }
 	}
-	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,GoFiles,IgnoredGoFiles,EmbedFiles,Module"}, launch.Programs...)...)
+	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,GoFiles,IgnoredGoFiles,EmbedFiles,Module"},
+		launch.Programs...)...)
 	list.Dir, list.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	out, err := list.Output()
 	testkit.Must(t, err)
@@ -107,11 +108,13 @@ func createLinks(t *testing.T, s *system) []link {
 	t.Helper()
 	testkit.Must(t, shorten(s.api, "first", map[string]any{}))
 	testkit.Must(t, shorten(s.api, "second", map[string]any{}))
-	testkit.Must(t, shorten(s.api, "third", map[string]any{"title": "Third", "tags": []string{"a", "b"}, "forward_query": true,
-		"rules": []any{map[string]any{"name": "phones", "if": map[string]any{"device": []string{"mobile"}}, "url": "https://example.com/phones"}},
-		"variants": []any{map[string]any{"name": "one", "url": "https://example.com/1", "weight": 40},
-			map[string]any{"name": "two", "url": "https://example.com/2", "weight": 60}},
-		"card": map[string]any{"title": "Card", "description": "What is behind it", "image": nil}}))
+	testkit.Must(t,
+		shorten(s.api, "third", map[string]any{"title": "Third", "tags": []string{"a", "b"}, "forward_query": true,
+			"rules": []any{map[string]any{"name": "phones", "if": map[string]any{"device": []string{"mobile"}},
+				"url": "https://example.com/phones"}},
+			"variants": []any{map[string]any{"name": "one", "url": "https://example.com/1", "weight": 40},
+				map[string]any{"name": "two", "url": "https://example.com/2", "weight": 60}},
+			"card": map[string]any{"title": "Card", "description": "What is behind it", "image": nil}}))
 	p := s.program("api")
 	add := exec.Command(filepath.Join(string(p.version), p.service), "domain", "add", email, customDomain, "--verified")
 	for name, value := range p.env {
@@ -128,7 +131,9 @@ func createMore(t *testing.T, s *system) {
 	t.Helper()
 	testkit.Must(t, shorten(s.api, "limited", map[string]any{"max_clicks": 1000, "expires_at": "2100-01-01T00:00:00Z"}))
 	testkit.Must(t, shorten(s.api, "locked", map[string]any{"password": "a password"}))
-	testkit.Must(t, create(s.api, "/api/v1/webhooks", map[string]any{"url": "https://hooks.example.com/", "events": []string{"link.deleted"}, "tag": "a"}))
+	testkit.Must(t,
+		create(s.api, "/api/v1/webhooks", map[string]any{"url": "https://hooks.example.com/",
+			"events": []string{"link.deleted"}, "tag": "a"}))
 	testkit.Must(t, create(s.api, "/api/v1/shares", map[string]any{"tag": "b", "password": "a password"}))
 }
 
@@ -156,7 +161,8 @@ func (s *system) awaitSum(t *testing.T, want int64) {
 
 func (s *system) awaitShipped(t *testing.T) {
 	t.Helper()
-	testkit.Eventually(t, "the spool is empty", func() bool { return s.program("edge").metric(t, "linkstream_edge_spool_pending_clicks") == 0 })
+	testkit.Eventually(t, "the spool is empty",
+		func() bool { return s.program("edge").metric(t, "linkstream_edge_spool_pending_clicks") == 0 })
 }
 
 // record awaits that all clicks are counted, and keeps what the API answers.
@@ -255,7 +261,8 @@ func recordEngines(t *testing.T, into string, by version) {
 		testkit.Must(t, json.NewEncoder(&topic).Encode(r))
 	}
 	files[topicFile] = topic.Bytes()
-	was := recorded{Counted: countedClicks, InTopic: int64(len(records)) - countedClicks, InSpool: pendingIn(t, waiting), Links: links}
+	was := recorded{Counted: countedClicks, InTopic: int64(len(records)) - countedClicks, InSpool: pendingIn(t, waiting),
+		Links: links}
 	s.start(t, by)
 	was.record(t, s)
 	s.stop(t)
@@ -281,7 +288,8 @@ func dumpPostgres(t *testing.T, postgres *testengines.Engine, dsn string) []byte
 // tables returns the names of all tables.
 func tables(t *testing.T, conn driver.Conn) (names []string) {
 	t.Helper()
-	testkit.Must(t, conn.QueryRow(t.Context(), "SELECT groupArray(name) FROM system.tables WHERE database = currentDatabase()").Scan(&names))
+	testkit.Must(t, conn.QueryRow(t.Context(), "SELECT groupArray(name) FROM system.tables WHERE database = "+
+		"currentDatabase()").Scan(&names))
 	return names
 }
 

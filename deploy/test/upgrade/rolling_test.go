@@ -10,9 +10,9 @@ import (
 // visitsPerStep is how many redirects are answered between two changes.
 const visitsPerStep = 150
 
-// TestRollingUpgrade replaces the programs of the last release by those of this source one at a time, under load. Every program is
-// killed rather than stopped: what it leaves behind is the most that the next one can find. In the end each answered redirect
-// is counted once.
+// TestRollingUpgrade replaces the programs of the last release by those of this source one at a time, under load. Every
+// program is killed rather than stopped: what it leaves behind is the most that the next one can find. In the end each
+// answered redirect is counted once.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	older, newer := olderPrograms(t, lastRelease(t)), newPrograms(t)

@@ -37,7 +37,8 @@ func preset() map[string]string {
 // embedded returns a standalone program on a data directory.
 func embedded(t *testing.T, data string) *system {
 	t.Helper()
-	p := &program{service: "standalone", public: []string{testkit.FreeAddress(t), testkit.FreeAddress(t)}, ops: testkit.FreeAddress(t), env: preset()}
+	p := &program{service: "standalone", public: []string{testkit.FreeAddress(t), testkit.FreeAddress(t)},
+		ops: testkit.FreeAddress(t), env: preset()}
 	maps.Copy(p.env, map[string]string{"DATA": data, "EDGE_LISTEN": p.public[0], "API_LISTEN": p.public[1]})
 	return &system{programs: []*program{p}, edges: p.public[:1], api: p.public[1]}
 }
@@ -175,8 +176,8 @@ func total(report map[string]any) int64 {
 	return int64(n)
 }
 
-// wantTotals waits until each link has as many clicks as want says, or more, and requires that none has more, in its report
-// and in the list.
+// wantTotals waits until each link has as many clicks as want says, or more, and requires that none has more, in its
+// report and in the list.
 func (s *system) wantTotals(t *testing.T, want map[string]int64) {
 	t.Helper()
 	for hash, clicks := range want {
@@ -234,7 +235,8 @@ func (s *system) listed(t *testing.T) map[string]int64 {
 
 // losses are metrics of the programs of this source that count lost clicks, or doubts about the log.
 var losses = map[string][]string{
-	"edge": {"linkstream_edge_clicks_dropped_total", "linkstream_edge_clicks_refused_total", "linkstream_edge_spool_damaged_total"},
+	"edge": {"linkstream_edge_clicks_dropped_total", "linkstream_edge_clicks_refused_total",
+		"linkstream_edge_spool_damaged_total"},
 	"ingest": {"linkstream_ingest_clicks_missing_total", "linkstream_ingest_records_dead_total",
 		"linkstream_ingest_records_deleted_total", "linkstream_ingest_log_epochs_total"},
 	"standalone": {"linkstream_edge_clicks_dropped_total", "linkstream_edge_clicks_refused_total",

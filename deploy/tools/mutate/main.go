@@ -1,8 +1,9 @@
-// Mutate changes the statements of packages one by one, runs the tests of the package on each change, and prints the changes that no
-// test notices, among them all changes of statements that no test runs. It changes no file: the compiler reads the changed one from
-// elsewhere (go build -overlay).
+// Mutate changes the statements of packages one by one, runs the tests of the package on each change, and prints the
+// changes that no test notices, among them all changes of statements that no test runs. It changes no file: the
+// compiler reads the changed one from elsewhere (go build -overlay).
 //
-//	go run ./deploy/tools/mutate [-timeout 2m] [-tags engines] [-also PACKAGE] [-run PATTERN] [-lines FILE.go:FIRST-LAST] [PACKAGE...]
+//	go run ./deploy/tools/mutate [-timeout 2m] [-tags engines] [-also PACKAGE] [-run PATTERN]
+//		[-lines FILE.go:FIRST-LAST] [PACKAGE...]
 package main
 
 import (
@@ -27,10 +28,12 @@ import (
 )
 
 // protocol are the packages that count each click exactly once.
-var protocol = []string{"./edge/spool", "./ingest/worker", "./ingest/count", "./edge/resolve/snapshot", "./deploy/migrate-to"}
+var protocol = []string{"./edge/spool", "./ingest/worker", "./ingest/count", "./edge/resolve/snapshot",
+	"./deploy/migrate-to"}
 
 func main() {
-	timeout := flag.Duration("timeout", 2*time.Minute, "`time` that the tests of a change may take; a change that takes longer is noticed")
+	timeout := flag.Duration("timeout", 2*time.Minute, "`time` that the tests of a change may take; a change that takes "+
+		"longer is noticed")
 	tags := flag.String("tags", "", "`build tags` of the tests: engines for tests on engines")
 	also := flag.String("also", "", "a `package` whose tests are run, too: ./deploy/test/simulation proves the protocol")
 	tests := flag.String("run", "", "run the tests that match a `pattern` only")
@@ -125,10 +128,12 @@ func parseLines(s string) (file string, first, last int, err error) {
 // blocks are the blocks of a package that its tests run, by file name.
 type blocks map[string][]cover.ProfileBlock
 
-// covers reports whether a test may run what stands at a place. Conditions of cases are in no block. A file of another system has none.
+// covers reports whether a test may run what stands at a place. Conditions of cases are in no block. A file of another
+// system has none.
 func (b blocks) covers(file string, line, column int) bool {
 	for _, k := range b[file] {
-		if (line > k.StartLine || line == k.StartLine && column >= k.StartCol) && (line < k.EndLine || line == k.EndLine && column <= k.EndCol) {
+		if (line > k.StartLine || line == k.StartLine && column >= k.StartCol) &&
+			(line < k.EndLine || line == k.EndLine && column <= k.EndCol) {
 			return k.Count > 0
 		}
 	}
@@ -221,9 +226,11 @@ func changesOf(path string, source []byte) (changes []change, err error) {
 	return changes, nil
 }
 
-var offByOne = map[token.Token]token.Token{token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR}
+var offByOne = map[token.Token]token.Token{token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ,
+	token.GEQ: token.GTR}
 
-// simple reports whether a statement can be dropped: it declares nothing that others use, and does more than to leave its block.
+// simple reports whether a statement can be dropped: it declares nothing that others use, and does more than to leave
+// its block.
 func simple(s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt, *ast.GoStmt, *ast.SendStmt:
@@ -236,8 +243,8 @@ func simple(s ast.Stmt) bool {
 	return false
 }
 
-// independent reports whether two assignments have the same effect in either order: they call no function but those of the language,
-// and neither names what the other one assigns.
+// independent reports whether two assignments have the same effect in either order: they call no function but those of
+// the language, and neither names what the other one assigns.
 func independent(a, b ast.Stmt, text func(ast.Node) string) bool {
 	assigned, named := [2]map[string]bool{{}, {}}, [2]map[string]bool{{}, {}}
 	for i, s := range []ast.Stmt{a, b} {
@@ -296,7 +303,8 @@ func (m mutator) try(ctx context.Context, c change, path string, source []byte) 
 	}
 	defer os.RemoveAll(temporary)
 	changed := filepath.Join(temporary, filepath.Base(path))
-	if err := os.WriteFile(changed, bytes.Join([][]byte{source[:c.begin], source[c.end:]}, []byte(c.text)), 0o600); err != nil {
+	if err := os.WriteFile(changed, bytes.Join([][]byte{source[:c.begin], source[c.end:]}, []byte(c.text)),
+		0o600); err != nil {
 		return "", err
 	}
 	whole, err := filepath.Abs(path)

@@ -63,7 +63,8 @@ func (r *release) writeBOM(context.Context) (err error) {
 		Licenses: &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}},
 	}}
 	goVersion := strings.TrimPrefix(runtime.Version(), "go")
-	standard := cdx.Component{BOMRef: "pkg:golang/std@" + goVersion, Type: cdx.ComponentTypeLibrary, Name: "std", Version: goVersion,
+	standard := cdx.Component{BOMRef: "pkg:golang/std@" + goVersion, Type: cdx.ComponentTypeLibrary, Name: "std",
+		Version:    goVersion,
 		PackageURL: "pkg:golang/std@" + goVersion}
 	components, uses := []cdx.Component{standard}, []string{standard.BOMRef}
 	for _, name := range slices.Sorted(maps.Keys(r.bom)) {

@@ -29,8 +29,9 @@ var platforms = []struct{ os, arch string }{{"linux", "amd64"}, {"linux", "arm64
 var programs = []string{"./edge", "./ingest", "./api", "./deploy/standalone", "./deploy/migrate-to"}
 
 // documents are the files of an archive beside the programs.
-var documents = []string{"LICENSE", "CHANGELOG.md", "deploy/README.md", "deploy/manual/install.md", "deploy/manual/operate.md",
-	"deploy/manual/watch.md", "deploy/manual/backup.md", "deploy/manual/scale.md", "deploy/manual/reference.md"}
+var documents = []string{"LICENSE", "CHANGELOG.md", "deploy/README.md", "deploy/manual/install.md",
+	"deploy/manual/operate.md", "deploy/manual/watch.md", "deploy/manual/backup.md", "deploy/manual/scale.md",
+	"deploy/manual/reference.md"}
 
 // buildArchives builds the programs for each platform.
 func (r *release) buildArchives(ctx context.Context) error {
@@ -44,7 +45,8 @@ func (r *release) buildArchives(ctx context.Context) error {
 		bin := filepath.Join(dir, name)
 		args := append([]string{"build", "-trimpath", "-buildvcs=false",
 			"-ldflags", "-s -w -X linkstream/schema/service.version=" + r.version, "-o", bin + "/"}, programs...)
-		if err := r.command(ctx, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1", "GOOS=" + p.os, "GOARCH=" + p.arch}, "go", args...); err != nil {
+		if err := r.command(ctx, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1", "GOOS=" + p.os, "GOARCH=" +
+			p.arch}, "go", args...); err != nil {
 			return err
 		}
 		if err := r.readModules(bin); err != nil {
@@ -83,8 +85,9 @@ func (r *release) archive(bin, name string) (err error) {
 		if err != nil {
 			return err
 		}
-		head := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(name, m.name), Mode: m.mode, Size: int64(len(content)), ModTime: r.time,
-			Uname: "root", Gname: "root", Format: tar.FormatUSTAR}
+		head := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(name, m.name), Mode: m.mode, Size: int64(len(content)),
+			ModTime: r.time,
+			Uname:   "root", Gname: "root", Format: tar.FormatUSTAR}
 		if err := archive.WriteHeader(head); err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
-// Release builds what a release consists of: archives of the programs for each platform, Debian packages, a list of what is in
-// them, checksums, and a signature. The same source, version and Go give the same bytes.
+// Release builds what a release consists of: archives of the programs for each platform, Debian packages, a list of
+// what is in them, checksums, and a signature. The same source, version and Go give the same bytes.
 package main
 
 import (
@@ -37,7 +37,8 @@ type settings struct {
 // RegisterFlags binds the settings to flags.
 func (s *settings) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&s.out, "release.out", "build/release", "`folder` of the files, which is replaced")
-	fs.StringVar(&s.key, "release.key", "", "`file` of the private key, as ssh-keygen makes it, that signs the checksums (default: no signature)")
+	fs.StringVar(&s.key, "release.key", "", "`file` of the private key, as ssh-keygen makes it, that signs the checksums "+
+		"(default: no signature)")
 }
 
 // Validate returns an error if there is no folder.

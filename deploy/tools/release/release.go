@@ -72,5 +72,6 @@ func (r *release) buildPackages(ctx context.Context) error {
 
 // sign signs the checksums, as deploy/manual/operate.md verifies them.
 func (r *release) sign(ctx context.Context, key string) error {
-	return r.command(ctx, nil, "ssh-keygen", "-Y", "sign", "-q", "-f", key, "-n", signatureNamespace, filepath.Join(r.out, sumsName))
+	return r.command(ctx, nil, "ssh-keygen", "-Y", "sign", "-q", "-f", key, "-n", signatureNamespace,
+		filepath.Join(r.out, sumsName))
 }

@@ -14,9 +14,11 @@ import (
 )
 
 func TestRefusals(t *testing.T) {
-	for name, args := range map[string][]string{"no version": nil, "a tag": {"v1.0.0"}, "half a version": {"1.0"}, "a path": {"1.0.0/../x"}} {
+	for name, args := range map[string][]string{"no version": nil, "a tag": {"v1.0.0"}, "half a version": {"1.0"},
+		"a path": {"1.0.0/../x"}} {
 		t.Run(name, func(t *testing.T) {
-			err := run(t.Context(), append([]string{"-release.out", filepath.Join(t.TempDir(), "out")}, args...), io.Discard, io.Discard)
+			err := run(t.Context(), append([]string{"-release.out", filepath.Join(t.TempDir(), "out")}, args...), io.Discard,
+				io.Discard)
 			if err == nil || !strings.Contains(err.Error(), "it takes one version") {
 				t.Errorf("error %v", err)
 			}

@@ -1,5 +1,5 @@
-// Up runs linkstream on this machine as it runs on several: real Postgres, Kafka and ClickHouse, and the three services as
-// processes of their own. It keeps their data and stops everything on Ctrl-C.
+// Up runs linkstream on this machine as it runs on several: real Postgres, Kafka and ClickHouse, and the three services
+// as processes of their own. It keeps their data and stops everything on Ctrl-C.
 package main
 
 import (

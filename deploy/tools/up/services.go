@@ -40,7 +40,8 @@ func runServices(ctx context.Context, data string, e *testengines.All, stdout, s
 	for _, name := range []string{"api", "ingest", "edge"} {
 		cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(self), name))
 		cmd.Env, cmd.Stdout, cmd.Stderr = env, stdout, stderr
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must reach this program only, which stops them before the engines
+		// Ctrl-C must reach this program only, which stops them before the engines
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		cmd.WaitDelay = stopTimeout
 		services.Go(func() error {
@@ -54,8 +55,8 @@ func runServices(ctx context.Context, data string, e *testengines.All, stdout, s
 	return services.Wait()
 }
 
-// sharedEnvironment returns env without the settings that the three services cannot share, or that this program makes itself: each
-// service has its own address for operators, and an engine's address must not come from a file as well.
+// sharedEnvironment returns env without the settings that the three services cannot share, or that this program makes
+// itself: each service has its own address for operators, and an engine's address must not come from a file as well.
 func sharedEnvironment(env []string) []string {
 	own := []string{"LINKSTREAM_OPS_LISTEN=", "LINKSTREAM_POSTGRES_DSN_FILE=", "LINKSTREAM_CLICKHOUSE_DSN_FILE="}
 	return slices.DeleteFunc(slices.Clone(env), func(variable string) bool {

@@ -76,7 +76,8 @@ func first(ctx context.Context, dsn string, conn driver.Conn) ([]string, error) 
 // read returns the statements that made the tables of the database, and one that says which migrations they have had.
 func read(ctx context.Context, conn driver.Conn) (statements []string, err error) {
 	var database string
-	const tables = `SELECT currentDatabase(), groupArray(create_table_query) FROM system.tables WHERE database = currentDatabase()`
+	const tables = `SELECT currentDatabase(), groupArray(create_table_query) FROM system.tables WHERE database = ` +
+		`currentDatabase()`
 	if err := conn.QueryRow(ctx, tables).Scan(&database, &statements); err != nil {
 		return nil, err
 	}

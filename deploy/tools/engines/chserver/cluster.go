@@ -10,8 +10,8 @@ import (
 	chproto "github.com/ClickHouse/ch-go/proto"
 )
 
-// An engine that is a node of a cluster has tables of engine Distributed. It is a client of the other nodes then, and they are its
-// servers: this file has what ClickHouse's nodes say to each other and other clients do not.
+// An engine that is a node of a cluster has tables of engine Distributed. It is a client of the other nodes then, and
+// they are its servers: this file has what ClickHouse's nodes say to each other and other clients do not.
 
 // remoteServers returns the part of the configuration that defines the cluster, "" if there are no shards.
 func remoteServers(shards string) string {
@@ -27,7 +27,8 @@ func remoteServers(shards string) string {
 	return "<remote_servers><shards>" + all.String() + "</shards></remote_servers>"
 }
 
-// clientCodeScalar begins a packet like one of data, with a value that the query refers to. The queries of tests refer to none.
+// clientCodeScalar begins a packet like one of data, with a value that the query refers to. The queries of tests refer
+// to none.
 const clientCodeScalar chproto.ClientCode = 7
 
 // readQuery reads a query. chproto refuses those of nodes, whose first client is not one of TCP but the library itself.
@@ -111,8 +112,8 @@ func (f *fields) readClientInfo(info *chproto.ClientInfo) {
 	}
 }
 
-// answerTablesStatus answers whether tables are there, which a node asks before it sends a query about them. All of them are, and
-// none is a replica that could lag.
+// answerTablesStatus answers whether tables are there, which a node asks before it sends a query about them. All of
+// them are, and none is a replica that could lag.
 func (n *nativeConn) answerTablesStatus() error {
 	count, err := n.r.UVarInt()
 	if err != nil {
@@ -136,8 +137,8 @@ func (n *nativeConn) answerTablesStatus() error {
 // distributedPattern matches a table to read whose engine may be Distributed.
 var distributedPattern = regexp.MustCompile(`\bFROM clicks\b`)
 
-// distributed returns a query that aggregates rows of other nodes here. ClickHouse's nodes send each other states of aggregate
-// functions, for which the library has no interface.
+// distributed returns a query that aggregates rows of other nodes here. ClickHouse's nodes send each other states of
+// aggregate functions, for which the library has no interface.
 func distributed(sql []byte) []byte {
 	return distributedPattern.ReplaceAll(sql, []byte("FROM (SELECT * FROM clicks) AS clicks"))
 }

@@ -28,7 +28,8 @@ const tagSetting = "log_comment"
 // killAgain is how often a query is killed that is not in the list yet or is still stopping.
 const killAgain = 50 * time.Millisecond
 
-// The engine's configuration is a file in the folder of its data. BACKUP writes to the folder "backups" beside that one.
+// The engine's configuration is a file in the folder of its data. BACKUP writes to the folder "backups" beside that
+// one.
 const (
 	configName   = "config.xml"
 	usersName    = "users.xml"
@@ -86,8 +87,9 @@ func openEngine(lib *library, cfg config) (e *engine, err error) {
 	return e, nil
 }
 
-// writeUsers writes the file about the engine's user, who has these grants, and returns the part of the configuration that names it: "" if
-// the user may do everything. The engine can be connected to as the user default only, and has nowhere to keep users that CREATE USER makes.
+// writeUsers writes the file about the engine's user, who has these grants, and returns the part of the configuration
+// that names it: "" if the user may do everything. The engine can be connected to as the user default only, and has
+// nowhere to keep users that CREATE USER makes.
 func writeUsers(path, grants string) (config string, err error) {
 	if grants == "" {
 		return "", nil
@@ -100,9 +102,12 @@ func writeUsers(path, grants string) (config string, err error) {
 		}
 		queries.WriteString("</query>")
 	}
-	content := "<clickhouse><profiles><default/></profiles><quotas><default/></quotas><users><default><password/><networks><ip>::/0</ip></networks>" +
-		"<profile>default</profile><quota>default</quota><grants>" + queries.String() + "</grants></default></users></clickhouse>\n"
-	return "<user_directories><users_xml><path>" + path + "</path></users_xml></user_directories>", os.WriteFile(path, []byte(content), 0o600)
+	content := "<clickhouse><profiles><default/></profiles><quotas><default/></quotas>" +
+		"<users><default><password/><networks><ip>::/0</ip></networks>" +
+		"<profile>default</profile><quota>default</quota><grants>" + queries.String() +
+		"</grants></default></users></clickhouse>\n"
+	return "<user_directories><users_xml><path>" + path + "</path></users_xml></user_directories>",
+		os.WriteFile(path, []byte(content), 0o600)
 }
 
 // close waits for the queries that run and stops the engine.

@@ -77,8 +77,8 @@ type conn struct {
 	handle unsafe.Pointer // chdb_connection *
 }
 
-// dial opens a connection. The first one starts the engine on the data, with the configuration in it; when the last one is
-// closed, it stops.
+// dial opens a connection. The first one starts the engine on the data, with the configuration in it; when the last one
+// is closed, it stops.
 func (lib *library) dial(data string) (*conn, error) {
 	args := [][]byte{[]byte("clickhouse\x00"), []byte("--path=" + data + "\x00"),
 		[]byte("--config-file=" + filepath.Join(data, configName) + "\x00")}

@@ -4,9 +4,9 @@
 // libchdb.so, ClickHouse as a library, and this program speaks the native protocol and HTTP in front of it, as far as
 // clickhouse-go uses them. It is for tests, benchmarks and trying out.
 //
-// Differences from a server: one user, without a password, who may read all system tables; results are held in memory before they are sent; a query's
-// settings end with the query, and so do temporary tables; inserts are never asynchronous; no external tables, progress
-// or query log; and query_id means something in KILL QUERY only.
+// Differences from a server: one user, without a password, who may read all system tables; results are held in memory
+// before they are sent; a query's settings end with the query, and so do temporary tables; inserts are never
+// asynchronous; no external tables, progress or query log; and query_id means something in KILL QUERY only.
 package main
 
 import (
@@ -30,8 +30,10 @@ func main() {
 	var cfg config
 	flag.StringVar(&cfg.library, "library", "libchdb.so", "`path` of the engine's library")
 	flag.StringVar(&cfg.data, "data", "data", "`folder` of the data, of one process at a time")
-	flag.StringVar(&cfg.shards, "shards", "", "native `addresses` of the shards of the cluster \"shards\", separated by commas")
-	flag.StringVar(&cfg.grants, "grants", "", "`statements` GRANT … ON … (without TO) about the user, separated by semicolons (default everything)")
+	flag.StringVar(&cfg.shards, "shards", "", "native `addresses` of the shards of the cluster \"shards\", separated by "+
+		"commas")
+	flag.StringVar(&cfg.grants, "grants", "", "`statements` GRANT … ON … (without TO) about the user, separated by "+
+		"semicolons (default everything)")
 	flag.StringVar(&cfg.http, "http", "127.0.0.1:8123", "`address` for HTTP")
 	flag.StringVar(&cfg.native, "native", "127.0.0.1:9000", "`address` for the native protocol")
 	flag.Parse()

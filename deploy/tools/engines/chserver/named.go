@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// named are the queries to which their clients gave an id, from their arrival on. The engine's own list has a query only
-// while it runs: an insert whose rows are still on their way, or that has not begun yet, is not in it.
+// named are the queries to which their clients gave an id, from their arrival on. The engine's own list has a query
+// only while it runs: an insert whose rows are still on their way, or that has not begun yet, is not in it.
 type named struct {
 	mu      sync.Mutex
 	queries map[*namedQuery]bool

@@ -33,8 +33,8 @@ import (
 // cleanupTimeout bounds the removal of a test's database.
 const cleanupTimeout = testkit.Patience
 
-// Engines are the engines that the tests of one binary share. Each is started for the first test that needs it. The zero
-// value is ready to use.
+// Engines are the engines that the tests of one binary share. Each is started for the first test that needs it. The
+// zero value is ready to use.
 type Engines struct {
 	postgres, kafka, clickhouse shared
 
@@ -71,7 +71,8 @@ func (r run) Run() int {
 }
 
 func (e *Engines) close() error {
-	all := append(e.started, &testengines.All{Postgres: e.postgres.engine, Kafka: e.kafka.engine, ClickHouse: e.clickhouse.engine})
+	all := append(e.started, &testengines.All{Postgres: e.postgres.engine, Kafka: e.kafka.engine,
+		ClickHouse: e.clickhouse.engine})
 	var errs []error
 	for _, engines := range all {
 		errs = append(errs, engines.Close())
@@ -202,7 +203,8 @@ func (e *Engines) get(tb testing.TB, s *shared, name string, start testengines.S
 		var dir string
 		if dir, s.err = e.folder(); s.err == nil {
 			// Without the test's context: the engine serves other tests, too.
-			s.engine, s.err = start(context.Background(), filepath.Join(dir, name), slog.New(slog.NewTextHandler(os.Stderr, nil)))
+			s.engine, s.err = start(context.Background(), filepath.Join(dir, name),
+				slog.New(slog.NewTextHandler(os.Stderr, nil)))
 		}
 	})
 	testkit.Must(tb, s.err)

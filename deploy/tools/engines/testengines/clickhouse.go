@@ -48,7 +48,8 @@ func StartChserver(ctx context.Context, dir string, log *slog.Logger) (*Engine, 
 	return startClickHouse(ctx, dir, log, "chserver with "+library, chserver(library, ""))
 }
 
-// ChserverWith is StartChserver whose user has only these grants: statements GRANT … ON … without TO, separated by semicolons.
+// ChserverWith is StartChserver whose user has only these grants: statements GRANT … ON … without TO, separated by
+// semicolons.
 func ChserverWith(grants string) Starter {
 	return func(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
 		library, err := installChdb(ctx, log)
@@ -59,7 +60,9 @@ func ChserverWith(grants string) Starter {
 	}
 }
 
-func startClickHouse(ctx context.Context, dir string, log *slog.Logger, source string, server clickhouseServer) (*Engine, error) {
+func startClickHouse(
+	ctx context.Context, dir string, log *slog.Logger, source string, server clickhouseServer,
+) (*Engine, error) {
 	dir, release, err := lockFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("start clickhouse: %w", err)
@@ -71,8 +74,8 @@ func startClickHouse(ctx context.Context, dir string, log *slog.Logger, source s
 	return startClickHouseAt(ctx, dir, ports, release, log, source, server)
 }
 
-func startClickHouseAt(ctx context.Context, dir string, ports []int, release func() error, log *slog.Logger, source string,
-	server clickhouseServer) (*Engine, error) {
+func startClickHouseAt(ctx context.Context, dir string, ports []int, release func() error, log *slog.Logger,
+	source string, server clickhouseServer) (*Engine, error) {
 	e := &Engine{Name: "clickhouse", Source: source, Addr: clickhouseURL("clickhouse", ports[0]),
 		HTTPAddr: clickhouseURL("http", ports[1])}
 	p := server(dir, ports[0], ports[1])
@@ -150,8 +153,8 @@ func chserver(library, grants string, shards ...string) clickhouseServer {
 				return err
 			},
 			command: func() (*exec.Cmd, error) {
-				return exec.Command(program, "-library", library, "-data", filepath.Join(dir, "data"), "-shards", strings.Join(shards, ","), "-grants", grants,
-					"-native", hostPort(nativePort), "-http", hostPort(httpPort)), nil
+				return exec.Command(program, "-library", library, "-data", filepath.Join(dir, "data"), "-shards",
+					strings.Join(shards, ","), "-grants", grants, "-native", hostPort(nativePort), "-http", hostPort(httpPort)), nil
 			},
 		}
 	}

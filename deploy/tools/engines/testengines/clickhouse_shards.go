@@ -11,8 +11,8 @@ import (
 // ShardsCluster is the name of the cluster of StartShards.
 const ShardsCluster = "shards"
 
-// StartShards starts two ClickHouse engines with chserver, each in its own folder in dir, and configures both as the shards of a
-// cluster. They have no replicas and no Keeper, so ON CLUSTER does not work.
+// StartShards starts two ClickHouse engines with chserver, each in its own folder in dir, and configures both as the
+// shards of a cluster. They have no replicas and no Keeper, so ON CLUSTER does not work.
 func StartShards(ctx context.Context, dir string, log *slog.Logger) (shards []*Engine, err error) {
 	const count = 2
 	defer func() {
@@ -40,7 +40,8 @@ func StartShards(ctx context.Context, dir string, log *slog.Logger) (shards []*E
 		if err != nil {
 			return shards, err
 		}
-		e, err := startClickHouseAt(ctx, folder, []int{ports[i], ports[count+i]}, release, log, "chserver with "+library, chserver(library, "", addrs...))
+		e, err := startClickHouseAt(ctx, folder, []int{ports[i], ports[count+i]}, release, log, "chserver with "+library,
+			chserver(library, "", addrs...))
 		if err != nil {
 			return shards, err
 		}

@@ -15,11 +15,13 @@ const (
 	lockSuffix   = ".lock"
 )
 
-// memoryNeeded is how many bytes must be free for a folder in memory: several times what the engines of a package write.
+// memoryNeeded is how many bytes must be free for a folder in memory: several times what the engines of a package
+// write.
 const memoryNeeded = 4 << 30
 
-// TempFolder creates a folder for engines whose data need not outlast this process, and returns what removes it: in memory, where
-// there is room, otherwise on disk. A process that is killed leaves its folder, which the next call of any process removes.
+// TempFolder creates a folder for engines whose data need not outlast this process, and returns what removes it: in
+// memory, where there is room, otherwise on disk. A process that is killed leaves its folder, which the next call of
+// any process removes.
 func TempFolder() (dir string, remove func() error, err error) {
 	if parent := "/dev/shm"; hasRoom(parent, memoryNeeded) {
 		return tempFolder(parent)

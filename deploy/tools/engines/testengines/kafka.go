@@ -84,9 +84,9 @@ type kafkaNode struct {
 	secure      *Secure
 }
 
-// kafkaProperties configures a node. Internal topics have a replica on each node, and a consumer group does not wait for further
-// members. A killed broker may register again when its session has expired, so the session is shorter than the default of nine seconds.
-// Users of the secure listener but the first one may do what ACLs allow.
+// kafkaProperties configures a node. Internal topics have a replica on each node, and a consumer group does not wait
+// for further members. A killed broker may register again when its session has expired, so the session is shorter than
+// the default of nine seconds. Users of the secure listener but the first one may do what ACLs allow.
 const kafkaProperties = `process.roles=broker,controller
 node.id=%[1]d
 controller.quorum.voters=%[2]s
@@ -116,8 +116,8 @@ func (n kafkaNode) properties(data string) string {
 	for i, addr := range n.controllers {
 		voters[i] = fmt.Sprintf("%d@%s", i+1, addr)
 	}
-	return fmt.Sprintf(kafkaProperties, n.number, strings.Join(voters, ","), n.addr, n.controllers[n.number-1], n.secure.Addr, n.secure.Username,
-		data, len(voters)) + n.secure.properties()
+	return fmt.Sprintf(kafkaProperties, n.number, strings.Join(voters, ","), n.addr, n.controllers[n.number-1],
+		n.secure.Addr, n.secure.Username, data, len(voters)) + n.secure.properties()
 }
 
 // server returns the process of a node whose data, log and configuration are in dir.
@@ -144,8 +144,10 @@ func (kp *kafkaPrograms) server(dir string, node kafkaNode) *process {
 // kafkaData is the folder of a node's data in the node's own.
 const kafkaData = "data"
 
-// cmd returns a command that starts with half of the CPU time of Java's defaults, which are made for programs that run longer.
+// cmd returns a command that starts with half of the CPU time of Java's defaults, which are made for programs that run
+// longer.
 func (kp *kafkaPrograms) cmd(ctx context.Context, class string, args ...string) *exec.Cmd {
-	java := []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true", "-Dlog4j2.level=WARN", "-cp", kp.libs + "/*", class}
+	java := []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true",
+		"-Dlog4j2.level=WARN", "-cp", kp.libs + "/*", class}
 	return exec.CommandContext(ctx, kp.java, append(java, args...)...)
 }

@@ -11,8 +11,8 @@ import (
 // NoLimit ends a limit of LimitFiles.
 const NoLimit = math.MaxUint64
 
-// LimitFiles limits the size of the files that a running process writes, in bytes. A write beyond fails, as on a full disk. A
-// process that it starts later has the same limit.
+// LimitFiles limits the size of the files that a running process writes, in bytes. A write beyond fails, as on a full
+// disk. A process that it starts later has the same limit.
 func LimitFiles(pid int, bytes uint64) error {
 	var limit unix.Rlimit
 	err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &limit)

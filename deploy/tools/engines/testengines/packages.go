@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// The functions below install packages that a manifest lists, with their versions, by the machine's own package client. Each
-// content of a manifest has a folder of its own in the user's cache.
+// The functions below install packages that a manifest lists, with their versions, by the machine's own package client.
+// Each content of a manifest has a folder of its own in the user's cache.
 
 // NPMPackages installs the packages of dir/package-lock.json and returns the folder node_modules.
 func NPMPackages(ctx context.Context, log *slog.Logger, dir string) (modules string, err error) {
@@ -28,8 +28,8 @@ func NPMPackages(ctx context.Context, log *slog.Logger, dir string) (modules str
 	return filepath.Join(dir, "node_modules"), err
 }
 
-// PythonPackages installs the packages of a requirements file and returns an interpreter that finds them. Their programs are
-// run as modules, by python -m.
+// PythonPackages installs the packages of a requirements file and returns an interpreter that finds them. Their
+// programs are run as modules, by python -m.
 func PythonPackages(ctx context.Context, log *slog.Logger, requirements string) (python string, err error) {
 	dir, err := installManifests(ctx, "python", log, []string{requirements}, func(ctx context.Context, dir string) error {
 		if _, err := run(ctx, dir, nil, "python3", "-m", "venv", dir); err != nil {
@@ -63,7 +63,9 @@ func copyDependencies(ctx context.Context, dir string) error {
 }
 
 // installManifests installs by fill, in a folder that has copies of the manifests.
-func installManifests(ctx context.Context, client string, log *slog.Logger, manifests []string, fill filler) (dir string, err error) {
+func installManifests(
+	ctx context.Context, client string, log *slog.Logger, manifests []string, fill filler,
+) (dir string, err error) {
 	digest := sha256.New()
 	contents := make([][]byte, len(manifests))
 	for i, manifest := range manifests {
@@ -83,8 +85,9 @@ func installManifests(ctx context.Context, client string, log *slog.Logger, mani
 	})
 }
 
-// DebianPackages unpacks packages of this system by apt, with those of their dependencies that the machine does not have, and
-// returns their folder. Its files can be added to the root of a machine whose /bin, /lib and /sbin are links to those in /usr.
+// DebianPackages unpacks packages of this system by apt, with those of their dependencies that the machine does not
+// have, and returns their folder. Its files can be added to the root of a machine whose /bin, /lib and /sbin are links
+// to those in /usr.
 func DebianPackages(ctx context.Context, log *slog.Logger, packages ...string) (dir string, err error) {
 	release, err := osRelease()
 	if err != nil {

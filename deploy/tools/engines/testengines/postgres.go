@@ -48,7 +48,8 @@ func StartPostgres(ctx context.Context, dir string, log *slog.Logger) (*Engine, 
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), release())
 	}
-	e := &Engine{Name: "postgres", Addr: addr, Source: programs.bin, ToolEnv: programs.env, CertFile: filepath.Join(dir, "data", "server.crt")}
+	e := &Engine{Name: "postgres", Addr: addr, Source: programs.bin, ToolEnv: programs.env,
+		CertFile: filepath.Join(dir, "data", "server.crt")}
 	p.ping = e.pingPostgres
 	return e.started(ctx, p, release, log)
 }

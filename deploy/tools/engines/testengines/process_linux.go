@@ -92,8 +92,8 @@ func killMarked(ctx context.Context, mark string) error {
 	}
 }
 
-// hasRoom reports whether both the file system of dir and the memory have that many bytes free. It is false where programs may not be
-// executed: chserver is beside its data.
+// hasRoom reports whether both the file system of dir and the memory have that many bytes free. It is false where
+// programs may not be executed: chserver is beside its data.
 func hasRoom(dir string, bytes uint64) bool {
 	var stat unix.Statfs_t
 	if unix.Statfs(dir, &stat) != nil || stat.Flags&unix.MS_NOEXEC != 0 || stat.Bavail*uint64(stat.Bsize) < bytes {

@@ -95,8 +95,8 @@ func (e *Engine) do(verb string, f func(server) error) error {
 	return nil
 }
 
-// PID returns the ID of the engine's process, for measurements. It returns false if the engine was not started here, does not run,
-// or has more processes than one, as Postgres has.
+// PID returns the ID of the engine's process, for measurements. It returns false if the engine was not started here,
+// does not run, or has more processes than one, as Postgres has.
 func (e *Engine) PID() (pid int, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

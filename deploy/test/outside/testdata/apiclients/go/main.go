@@ -47,11 +47,13 @@ func run(ctx context.Context) error {
 func create(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
 	alias := os.Getenv("API_ALIAS")
 	key := "key-" + alias
-	made, err := api.CreateLinkWithResponse(ctx, &client.CreateLinkParams{IdempotencyKey: &key}, client.LinkRequest{LongUrl: "https://example.com/ä?a=b&c", CustomAlias: &alias})
+	made, err := api.CreateLinkWithResponse(ctx, &client.CreateLinkParams{IdempotencyKey: &key},
+		client.LinkRequest{LongUrl: "https://example.com/ä?a=b&c", CustomAlias: &alias})
 	if err != nil || made.JSON201 == nil {
 		return fmt.Errorf("create: %v, %s", err, made.GetBody())
 	}
-	said["hash"], said["original_url"], said["year"] = made.JSON201.Hash, made.JSON201.OriginalUrl, made.JSON201.CreatedAt.Year()
+	said["hash"], said["original_url"], said["year"] = made.JSON201.Hash, made.JSON201.OriginalUrl,
+		made.JSON201.CreatedAt.Year()
 
 	invalid, err := api.CreateLinkWithResponse(ctx, nil, client.LinkRequest{LongUrl: "nonsense"})
 	if err != nil || invalid.JSON422 == nil {
@@ -117,7 +119,8 @@ func list(ctx context.Context, api *client.ClientWithResponses, said map[string]
 func manage(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
 	hash, _ := said["hash"].(string)
 	title, tags, expiry := "Edited", []client.Tag{"a"}, time.Date(2099, time.January, 1, 0, 0, 0, 0, time.UTC)
-	edited, err := api.EditLinkWithResponse(ctx, hash, nil, client.LinkEdit{Title: &title, Tags: &tags, ExpiresAt: &expiry})
+	edited, err := api.EditLinkWithResponse(ctx, hash, nil,
+		client.LinkEdit{Title: &title, Tags: &tags, ExpiresAt: &expiry})
 	if err != nil || edited.JSON200 == nil {
 		return fmt.Errorf("edit: %v, %s", err, edited.GetBody())
 	}
@@ -139,7 +142,8 @@ func manage(ctx context.Context, api *client.ClientWithResponses, said map[strin
 		return fmt.Errorf("domains: %v, %s", err, domains.GetBody())
 	}
 	said["domains"] = domains.JSON200.Meta.Total
-	forever, err := api.EditLinkWithBodyWithResponse(ctx, hash, nil, "application/json", strings.NewReader(`{"expires_at":null}`))
+	forever, err := api.EditLinkWithBodyWithResponse(ctx, hash, nil, "application/json",
+		strings.NewReader(`{"expires_at":null}`))
 	if err != nil || forever.JSON200 == nil {
 		return fmt.Errorf("edit: %v, %s", err, forever.GetBody())
 	}
@@ -176,7 +180,8 @@ func undo(ctx context.Context, api *client.ClientWithResponses, said map[string]
 	}
 	said["restored"] = restored.JSON200.Link.Hash
 	title, tags, names := "Both", []client.Tag{"b"}, []client.LinkName{{Hash: hash}, {Hash: "none"}}
-	changed, err := api.EditLinksWithResponse(ctx, nil, client.BulkEdit{Links: names, Set: &client.LinkEdit{Title: &title}, AddTags: &tags})
+	changed, err := api.EditLinksWithResponse(ctx, nil, client.BulkEdit{Links: names, Set: &client.LinkEdit{Title: &title},
+		AddTags: &tags})
 	if err != nil || changed.JSON200 == nil {
 		return fmt.Errorf("edit links: %v, %s", err, changed.GetBody())
 	}
