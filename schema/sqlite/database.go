@@ -93,15 +93,6 @@ func (db *database) query(ctx context.Context, text string, args ...any) (*sql.R
 	return statement.QueryContext(ctx, args...)
 }
 
-// queryRow executes a constant query, see statement.
-func (db *database) queryRow(ctx context.Context, text string, args ...any) *sql.Row {
-	statement, err := db.statement(ctx, text)
-	if err != nil {
-		return db.read.QueryRowContext(ctx, text, args...) // only a query can return an error as a row
-	}
-	return statement.QueryRowContext(ctx, args...)
-}
-
 // snapshot is a transaction that reads.
 type snapshot struct {
 	*sql.Tx

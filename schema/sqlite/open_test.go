@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -164,13 +163,4 @@ func TestClose(t *testing.T) {
 			t.Fatalf("%d of %d created links are in the file, error %v", total, created.Load(), err)
 		}
 	})
-}
-
-// openRaw opens a file without the store.
-func openRaw(t *testing.T, path string) *sql.DB {
-	t.Helper()
-	raw, err := sql.Open("sqlite", path+"?_busy_timeout=10000")
-	testkit.Must(t, err)
-	t.Cleanup(func() { raw.Close() })
-	return raw
 }

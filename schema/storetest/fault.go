@@ -78,7 +78,7 @@ type FaultyClicks struct {
 	Fault Fault
 }
 
-// do calls f unless fault returns an error for the method; one and two do so for methods with results.
+// do calls f unless fault returns an error for the method; one does so for methods with a result.
 func do(ctx context.Context, fault Fault, method string, f func() error) error {
 	if fault != nil {
 		if err := fault(ctx, method); err != nil {
@@ -91,11 +91,6 @@ func do(ctx context.Context, fault Fault, method string, f func() error) error {
 func one[A any](ctx context.Context, fault Fault, method string, f func() (A, error)) (a A, err error) {
 	err = do(ctx, fault, method, func() (err error) { a, err = f(); return err })
 	return a, err
-}
-
-func two[A, B any](ctx context.Context, fault Fault, method string, f func() (A, B, error)) (a A, b B, err error) {
-	err = do(ctx, fault, method, func() (err error) { a, b, err = f(); return err })
-	return a, b, err
 }
 
 func (f FaultyClicks) Position(ctx context.Context, partition int) (schema.Position, error) {

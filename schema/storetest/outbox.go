@@ -88,7 +88,11 @@ func leavesChanges(t *testing.T, store schema.Database) {
 	wantPending(t, "a suspended account", store, fmt.Sprint("account/", b.ID))
 	testkit.Must(t, store.SetPassword(t.Context(), b.ID, "hash", 0))
 	wantPending(t, "a password", store)
+	domainsLeaveChanges(t, store, a, b)
+}
 
+func domainsLeaveChanges(t *testing.T, store schema.Database, a, b schema.Account) {
+	t.Helper()
 	claim := addDomain(t, store, a.ID, "go.example.org", false)
 	wantPending(t, "a claimed domain", store)
 	testkit.Must(t, store.VerifyDomain(t.Context(), claim.ID, hour(1)))

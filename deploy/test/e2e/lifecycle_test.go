@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"linkstream/deploy/test/launch"
 	"linkstream/schema/testkit"
 )
 
@@ -200,4 +201,15 @@ func TestCommandsOfStandaloneWithoutService(t *testing.T) {
 	s.admin(t, "link", "on", "down")
 	s.start(t)
 	s.click(t, "down")
+}
+
+// fails starts the program with these flags instead of its own, requires that it ends without a signal and with an exit
+// code other than 0, and returns its output.
+func (p *program) fails(t *testing.T, args ...string) string {
+	t.Helper()
+	started := launch.Start(t, launch.Command(launch.Program(t, p.name), p.env, args...))
+	if err := started.Wait(t); started.Cmd.ProcessState.ExitCode() <= 0 {
+		t.Errorf("%s ended with %v, want an exit code greater than 0", p.name, err)
+	}
+	return started.Output.String()
 }

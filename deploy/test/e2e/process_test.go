@@ -54,17 +54,6 @@ func (p *program) end(t *testing.T, sig os.Signal) {
 	p.process = nil
 }
 
-// fails starts the program with these flags instead of its own, requires that it ends without a signal and with an exit
-// code other than 0, and returns its output.
-func (p *program) fails(t *testing.T, args ...string) string {
-	t.Helper()
-	started := launch.Start(t, launch.Command(launch.Program(t, p.name), p.env, args...))
-	if err := started.Wait(t); started.Cmd.ProcessState.ExitCode() <= 0 {
-		t.Errorf("%s ended with %v, want an exit code greater than 0", p.name, err)
-	}
-	return started.Output.String()
-}
-
 // command runs the program with args after its own flags to its end, and returns its output.
 func (p *program) command(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
 	t.Helper()

@@ -36,7 +36,6 @@ type cache struct {
 
 	mu      sync.Mutex
 	entries map[string]string
-	while   func() error // is called after the last entry of a dump; may be nil
 }
 
 // open opens the snapshot in a folder, with the entries that it stands for.
@@ -149,8 +148,10 @@ func TestEntriesAreRestored(t *testing.T) {
 			entries[fmt.Sprint("many", i)] = strings.Repeat("y", i%97)
 		}
 		dir := closed(t, maps.Clone(entries))
-		if !maps.Equal(restored(t, dir), entries) || !maps.Equal(restored(t, dir), entries) {
-			t.Error("other entries")
+		for range 2 { // reading changes nothing
+			if !maps.Equal(restored(t, dir), entries) {
+				t.Error("other entries")
+			}
 		}
 		info, err := os.Stat(filepath.Join(dir, "snapshot"))
 		testkit.Must(t, err)
