@@ -48,6 +48,20 @@ func listen(ctx context.Context, cfg settings, stdout io.Writer, log *slog.Logge
 	})
 }
 
+// clickLog is the topic of clicks and the store that counts it.
+type clickLog struct {
+	topic  *stream.Client
+	clicks schema.PositionStore
+}
+
+// Lag implements clickreport.ClickLog.
+func (l clickLog) Lag(ctx context.Context) (records int64, oldest time.Time, err error) {
+	return l.topic.Lag(ctx, func(ctx context.Context, partition int) (int64, error) {
+		at, err := l.clicks.Position(ctx, partition)
+		return at.Next, err
+	})
+}
+
 func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, relay *invalidation.Relay, ops *service.Ops,
 	stdout io.Writer, log *slog.Logger) (err error) {
 	report := ops.Report()
@@ -57,7 +71,7 @@ func serve(ctx context.Context, cfg settings, db schema.Database, client *stream
 	}
 	defer func() { err = errors.Join(err, clicks.Close()) }()
 	defer migrateClicks(ctx, clicks, report)()
-	api, err := apiservice.New(cfg.api, db, clicks, client, log)
+	api, err := apiservice.New(cfg.api, db, clicks, clickLog{client, clicks}, log)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ func runCommand(ctx context.Context, cfg verify.Config, database clickhouse.Conf
 	if err != nil {
 		return verify.Unknown(err)
 	}
-	err = verify.RunCommand(ctx, cfg, verify.Sources{Topic: client, Clicks: clicks}, nil, os.Stdin, stdout)
+	sources := verify.Sources{Topic: client, Clicks: clicks, Positions: clicks}
+	err = verify.RunCommand(ctx, cfg, sources, nil, os.Stdin, stdout)
 	return errors.Join(err, clicks.Close())
 }

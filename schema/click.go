@@ -188,23 +188,18 @@ func (b *ClickBatch) CheckEpoch() error {
 	return nil
 }
 
-// ClickStore counts clicks. It is the source of truth for how far the topic has been counted: it changes counts, marks
-// and position atomically.
+// ClickStore counts clicks. It is the source of truth for which clicks of a lane are counted: it changes counts and
+// marks atomically.
 type ClickStore interface {
-	// Position returns the partition's position, at a cost that does not depend on the number of lanes. Next may be lower
-	// than the last batch's Next, but not lower than the offset after the last counted click: all records in between were
-	// dropped.
-	Position(ctx context.Context, partition int) (Position, error)
-	// LaneMarks returns the marks of lanes, in their order: each is the lane's highest mark in all partitions, or 0 for a
-	// lane without counted clicks. A lane has marks in several partitions if the topic has lost the one that the lane was
-	// bound to.
+	// LaneMarks returns the marks of lanes, in their order: each is the lane's highest mark, in all partitions of a
+	// PositionStore, or 0 for a lane without counted clicks. A lane has marks in several partitions if the topic has lost
+	// the one that the lane was bound to.
 	LaneMarks(ctx context.Context, lanes []Lane) ([]uint64, error)
-	// InsertClicks counts a batch with at least one click and advances the marks of its lanes and the partition's
-	// position, atomically. CodeConflict, and nothing is counted, if the partition's position is not batch.Base of
-	// batch.BaseEpoch: another worker has counted. Afterwards the position is batch.Next of batch.Epoch, also if Next is
-	// lower than Base. CodeInternal if Epoch is neither BaseEpoch nor BaseEpoch+1. After any other error the batch may or
-	// may not be counted: the caller discards its state and calls Position. The batch's Gaps are stored if the batch is
-	// counted, and may be stored if it is not.
+	// InsertClicks counts a batch with at least one click and advances the marks of its lanes, atomically. When it returns
+	// nil, both are on the disk. CodeConflict, and nothing is counted, if the batch is already counted: a PositionStore
+	// compares positions, any other store compares the lowest number of each lane with the lane's mark. After any other
+	// error the batch may or may not be counted: the caller discards its state and asks the store. The batch's Gaps are
+	// stored if the batch is counted, and may be stored if it is not.
 	InsertClicks(ctx context.Context, batch *ClickBatch) error
 	// LaneCounts calls each once for every lane that has counted clicks, in any order, until each returns an error, which
 	// it returns. All counts are of one moment. It reads every lane: a command may take its time. each does not call the
@@ -224,6 +219,20 @@ type ClickStore interface {
 	ClickTotals(ctx context.Context, links, accounts []int64) (ofLinks, ofAccounts map[int64]Period, err error)
 	// Readers returns how many statistics and reports the store reads at the same time.
 	Readers() int
+}
+
+// PositionStore is a ClickStore that counts a topic. It is the source of truth for how far each partition has been
+// counted: it changes positions with counts and marks.
+type PositionStore interface {
+	ClickStore
+	// Position returns the partition's position, at a cost that does not depend on the number of lanes. Next may be lower
+	// than the last batch's Next, but not lower than the offset after the last counted click: all records in between were
+	// dropped.
+	//
+	// InsertClicks returns CodeConflict if the partition's position is not batch.Base of batch.BaseEpoch: another worker
+	// has counted. It does not compare marks. Afterwards the position is batch.Next of batch.Epoch, also if Next is lower
+	// than Base. CodeInternal if Epoch is neither BaseEpoch nor BaseEpoch+1.
+	Position(ctx context.Context, partition int) (Position, error)
 }
 
 // CompactedMonth is a month of clicks whose rows a store has replaced by fewer rows with the same results.

@@ -129,7 +129,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	verifier := customdomain.NewVerifier(cfg.Domains, cfg.EdgeURL.Host(), s.metrics, s.log)
 	s.domains = customdomain.NewManager(s.links, verifier)
-	lag := clickreport.NewLag(s.clicks, s.clickLog, s.log)
+	lag := clickreport.NewLag(s.clickLog, s.log)
 	clicks := reads.NewClicks(s.clicks, s.metrics)
 	s.rankings = clickreport.NewRankings(clicks, s.log)
 	s.live = live.NewHub(s.clicks, s.links, lag.CountedUntil, cfg.MaxConnections/2, s.metrics, s.log)

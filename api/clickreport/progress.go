@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"time"
-
-	"linkstream/schema"
 )
 
 const (
@@ -17,10 +15,8 @@ const (
 // ClickLog is the log in which clicks wait to be counted: the topic of clicks, or the spool on a machine without a
 // broker.
 type ClickLog interface {
-	// Lag returns the number of records that are not counted yet and the time of the oldest. position returns the first
-	// offset of a partition that the click store has not accounted for.
-	Lag(ctx context.Context, position func(ctx context.Context, partition int) (int64, error)) (
-		records int64, oldest time.Time, err error)
+	// Lag returns the number of records that are not counted yet and the time of the oldest.
+	Lag(ctx context.Context) (records int64, oldest time.Time, err error)
 }
 
 // Progress says up to when clicks are counted.
@@ -32,7 +28,6 @@ type Progress struct {
 
 // Lag measures progress once for all concurrent viewers.
 type Lag struct {
-	clicks   schema.ClickStore
 	clickLog ClickLog
 	log      *slog.Logger
 
@@ -41,9 +36,9 @@ type Lag struct {
 	until time.Time     // last is used until then
 }
 
-// NewLag returns the lag of a store behind a log; with a nil log the lag is unknown.
-func NewLag(clicks schema.ClickStore, clickLog ClickLog, log *slog.Logger) *Lag {
-	return &Lag{clicks: clicks, clickLog: clickLog, log: log, turn: make(chan struct{}, 1)}
+// NewLag returns the lag behind a log; with a nil log the lag is unknown.
+func NewLag(clickLog ClickLog, log *slog.Logger) *Lag {
+	return &Lag{clickLog: clickLog, log: log, turn: make(chan struct{}, 1)}
 }
 
 // Progress returns a result at most lagFresh old. It takes at most lagTimeout. A viewer that leaves does not cancel the
@@ -63,7 +58,7 @@ func (w *Lag) Progress(ctx context.Context) Progress {
 	if w.clickLog == nil {
 		return Progress{}
 	}
-	records, oldest, err := w.clickLog.Lag(ctx, w.position)
+	records, oldest, err := w.clickLog.Lag(ctx)
 	if err != nil {
 		if w.last.Known || w.until.IsZero() {
 			w.log.Warn("how far clicks are counted is unknown", "error", err)
@@ -73,11 +68,6 @@ func (w *Lag) Progress(ctx context.Context) Progress {
 	}
 	w.last, w.until = Progress{Known: true, Waiting: records, UpTo: oldest.UTC()}, time.Now().Add(lagFresh)
 	return w.last
-}
-
-func (w *Lag) position(ctx context.Context, partition int) (int64, error) {
-	at, err := w.clicks.Position(ctx, partition)
-	return at.Next, err
 }
 
 // CountedUntil returns the time up to which all clicks are counted; false if it is unknown.

@@ -25,8 +25,7 @@ type slowLog struct {
 	wait  int64
 }
 
-func (l *slowLog) Lag(ctx context.Context, _ func(context.Context, int) (int64, error)) (
-	int64, time.Time, error) {
+func (l *slowLog) Lag(ctx context.Context) (int64, time.Time, error) {
 	l.mu.Lock()
 	l.asked++
 	takes, wait, err := l.takes, l.wait, l.err
@@ -51,7 +50,7 @@ func TestLag(t *testing.T) {
 	watch := func(t *testing.T, test func(t *testing.T, clickLog *slowLog, w *clickreport.Lag, lines *bytes.Buffer)) {
 		synctest.Test(t, func(t *testing.T) {
 			clickLog, lines := &slowLog{wait: 7}, new(bytes.Buffer)
-			test(t, clickLog, clickreport.NewLag(nil, clickLog, slog.New(slog.NewTextHandler(lines, nil))), lines)
+			test(t, clickLog, clickreport.NewLag(clickLog, slog.New(slog.NewTextHandler(lines, nil))), lines)
 		})
 	}
 	t.Run("asks once for all who look within a second", func(t *testing.T) {

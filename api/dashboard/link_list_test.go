@@ -65,10 +65,10 @@ type click struct {
 // count has the store count clicks.
 func (s *testService) count(t *testing.T, clicks ...click) {
 	t.Helper()
-	at, err := s.clicks.Position(t.Context(), 0)
+	marks, err := s.clicks.LaneMarks(t.Context(), []schema.Lane{{Number: 1}})
 	testkit.Must(t, err)
 	var b schema.ClickBatch
-	b.Reset(0, at.Next)
+	b.Reset(0, int64(marks[0]))
 	b.Time = time.Now()
 	for _, c := range clicks {
 		if c.device == "" {

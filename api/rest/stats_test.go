@@ -15,10 +15,10 @@ import (
 // later.
 func (s *testService) click(t *testing.T, linkID int64, n int) {
 	t.Helper()
-	position, err := s.clicks.Position(t.Context(), 0)
+	marks, err := s.clicks.LaneMarks(t.Context(), []schema.Lane{{Number: 1}})
 	testkit.Must(t, err)
 	var batch schema.ClickBatch
-	batch.Reset(0, position.Next)
+	batch.Reset(0, int64(marks[0]))
 	for i := range n {
 		at, device, browser := time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC), schema.Desktop, "Chrome"
 		if i == n-1 {

@@ -2,7 +2,9 @@ package contender
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -33,8 +35,8 @@ type Counting struct {
 	engines system.Engines
 	clicks  int64
 	links   int
-	store   system.ClickStore // of the last round
-	clients []*stream.Client  // one per worker
+	store   positionStore    // of the last round
+	clients []*stream.Client // one per worker
 }
 
 // Count returns a worker that counts the clicks of a topic, whose links are numbered from 1 to links.
@@ -62,8 +64,21 @@ func (c *Counting) prepare(ctx context.Context) (err error) {
 		}
 		c.clients = append(c.clients, client)
 	}
-	c.store, err = c.engines.OpenClicks(ctx, round)
-	return err
+	opened, err := c.engines.OpenClicks(ctx, round)
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if c.store, ok = opened.(positionStore); !ok {
+		return errors.Join(errors.New("the store does not count a topic"), opened.Close())
+	}
+	return nil
+}
+
+// positionStore is the store of clicks of a system with a broker.
+type positionStore interface {
+	schema.PositionStore
+	io.Closer
 }
 
 // Close adds the clicks of the last round's store to Stored, and closes the store.
@@ -97,7 +112,8 @@ func (c *Counting) Close(ctx context.Context) error {
 func (c *Counting) work(ctx context.Context, _ time.Duration) (load.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	store := &timedStore{ClickStore: c.store, clicks: c.clicks, next: make([]int64, c.topics.Partitions), complete: cancel}
+	store := &timedStore{PositionStore: c.store, clicks: c.clicks, next: make([]int64, c.topics.Partitions),
+		complete: cancel}
 	var workers errgroup.Group
 	start := newGate(len(c.clients), c.topics.Partitions)
 	for i, client := range c.clients {
@@ -125,7 +141,7 @@ func (c *Counting) work(ctx context.Context, _ time.Duration) (load.Result, erro
 // topic are clicks, so the number of stored clicks follows from the positions, even if an insert succeeds with an
 // error.
 type timedStore struct {
-	schema.ClickStore
+	schema.PositionStore
 	clicks   int64  // in the topic
 	complete func() // called when all clicks are stored
 
@@ -143,7 +159,7 @@ func (s *timedStore) Position(ctx context.Context, partition int) (schema.Positi
 		s.began = time.Now()
 	}
 	s.mu.Unlock()
-	at, err := s.ClickStore.Position(ctx, partition)
+	at, err := s.PositionStore.Position(ctx, partition)
 	if err == nil {
 		s.move(partition, at.Next)
 	}
@@ -164,7 +180,7 @@ func (s *timedStore) move(partition int, next int64) {
 
 func (s *timedStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	partition, next := batch.Partition, batch.Next // after the insert, the worker owns the batch again
-	err := s.ClickStore.InsertClicks(ctx, batch)
+	err := s.PositionStore.InsertClicks(ctx, batch)
 	s.mu.Lock()
 	s.inserts++
 	if err != nil {

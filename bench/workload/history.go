@@ -61,7 +61,8 @@ func (h *History) Append(b *schema.ClickBatch, clicks int, start time.Time, spac
 			link = 0
 		}
 		h.Clicks[link]++
-		b.Offset, b.Lane, b.Seq = append(b.Offset, n), append(b.Lane, schema.Lane{}), append(b.Seq, uint64(n)+1)
+		b.Offset, b.Seq = append(b.Offset, n), append(b.Seq, uint64(n)+1)
+		b.Lane = append(b.Lane, schema.Lane{Number: uint32(h.AccountID)})
 		b.LinkID, b.AccountID = append(b.LinkID, h.FirstID+int64(link)), append(b.AccountID, h.AccountID)
 		b.ClickedAt = append(b.ClickedAt, start.Add(time.Duration(i)*spacing))
 		source.AppendTo(b)

@@ -129,9 +129,7 @@ func (a *App) createServices(
 type clickLog struct{ edge *edgeservice.Service }
 
 // Lag implements clickreport.ClickLog.
-func (l clickLog) Lag(
-	context.Context, func(context.Context, int) (int64, error),
-) (clicks int64, oldest time.Time, err error) {
+func (l clickLog) Lag(context.Context) (clicks int64, oldest time.Time, err error) {
 	waiting, oldest := l.edge.Waiting()
 	if waiting > 0 && oldest.IsZero() { // recorded a moment ago
 		oldest = time.Now()

@@ -39,8 +39,8 @@ const BatchBytes = 8 << 20
 type LaneStore interface {
 	// LaneMarks returns the highest number of each lane's counted clicks, 0 without any.
 	LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error)
-	// InsertLanes counts a batch and moves the marks of its lanes, atomically. When it returns nil, both are on the disk.
-	InsertLanes(ctx context.Context, batch *schema.ClickBatch) error
+	// InsertClicks is that of a schema.ClickStore that compares marks.
+	InsertClicks(ctx context.Context, batch *schema.ClickBatch) error
 }
 
 // Writer counts the clicks of a spool on a machine without a broker. To the spool's shipper it is the topic of clicks:
@@ -155,7 +155,7 @@ func (w *Writer) Count(ctx context.Context, lanes ...*stream.Batch) []error {
 func (w *Writer) insert(ctx context.Context) error {
 	b := w.builder
 	began := time.Now()
-	err := w.store.InsertLanes(ctx, &b.Batch)
+	err := w.store.InsertClicks(ctx, &b.Batch)
 	w.metrics.Inserts.Observe(time.Since(began))
 	if err != nil {
 		return w.failed(fmt.Errorf("count %d clicks: %w", b.Batch.Len(), err))

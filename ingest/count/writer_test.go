@@ -135,7 +135,7 @@ type instant struct{}
 func (instant) LaneMarks(_ context.Context, lanes []schema.Lane) ([]uint64, error) {
 	return make([]uint64, len(lanes)), nil
 }
-func (instant) InsertLanes(context.Context, *schema.ClickBatch) error { return nil }
+func (instant) InsertClicks(context.Context, *schema.ClickBatch) error { return nil }
 
 func TestWriterPauses(t *testing.T) {
 	t.Parallel()

@@ -23,14 +23,14 @@ const (
 // keeps it.
 type ageWatch struct {
 	client *stream.Client
-	clicks schema.ClickStore
+	clicks schema.PositionStore
 	log    *slog.Logger
 
 	oldest    atomic.Pointer[time.Time] // nil if every click is counted
 	retention atomic.Int64              // 0: for ever, or not read yet
 }
 
-func newAgeWatch(client *stream.Client, clicks schema.ClickStore, log *slog.Logger, set *metrics.Set) *ageWatch {
+func newAgeWatch(client *stream.Client, clicks schema.PositionStore, log *slog.Logger, set *metrics.Set) *ageWatch {
 	w := &ageWatch{client: client, clicks: clicks, log: log}
 	service.NewGauge(set, "linkstream_ingest_oldest_click_seconds",
 		"Age of the oldest click in the topic that is not counted; 0 if every click is.",

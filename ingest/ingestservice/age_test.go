@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -37,7 +36,7 @@ func TestReadySaysThatClicksAreAboutToBeLost(t *testing.T) {
 		t.Run(age.String(), func(t *testing.T) {
 			t.Parallel()
 			client := streamtest.StartBroker(t).CreateTopics(1)
-			store := &blockingStore{ClickStore: sqlitetest.NewClickStore(t), began: make(chan struct{}),
+			store := &blockingStore{PositionStore: openStore(t), began: make(chan struct{}),
 				outcome: make(chan error)}
 			var batch stream.Batch
 			batch.Reset(time.Now().Add(-age))

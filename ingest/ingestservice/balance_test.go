@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -17,7 +16,7 @@ import (
 // twice.
 func TestMetricsOfTheBalance(t *testing.T) {
 	t.Parallel()
-	store := sqlitetest.NewClickStore(t)
+	store := openStore(t)
 	batch := new(schema.ClickBatch)
 	storetest.NewTraffic().Fill(batch, 0, 10)
 	for i := range batch.Lane {

@@ -62,7 +62,7 @@ type Service struct {
 }
 
 // New loads the countries, and returns a service that does nothing until Run.
-func New(cfg Config, clicks schema.ClickStore, client *stream.Client, log *slog.Logger) (*Service, error) {
+func New(cfg Config, clicks schema.PositionStore, client *stream.Client, log *slog.Logger) (*Service, error) {
 	countries, err := enrich.OpenCountries(cfg.GeoIP, log)
 	if err != nil {
 		return nil, fmt.Errorf("-ingest.geoip: %w", err)

@@ -12,6 +12,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlitetest"
+	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -22,7 +23,7 @@ const link = 42
 // blockingStore blocks each insert until the test lets it go on. It ignores the end of the worker's context, like an
 // engine that has already received the insert.
 type blockingStore struct {
-	schema.ClickStore
+	schema.PositionStore
 	began   chan struct{} // receives when an insert begins
 	outcome chan error    // of the insert: nil inserts the batch, an error is returned without an insert
 }
@@ -32,7 +33,7 @@ func (s *blockingStore) InsertClicks(_ context.Context, batch *schema.ClickBatch
 	if err := <-s.outcome; err != nil {
 		return err
 	}
-	return s.ClickStore.InsertClicks(context.Background(), batch)
+	return s.PositionStore.InsertClicks(context.Background(), batch)
 }
 
 // running is a service that runs in a goroutine.
@@ -42,7 +43,11 @@ type running struct {
 	done chan error
 }
 
-func start(t *testing.T, store schema.ClickStore, client *stream.Client) *running {
+func openStore(t *testing.T) schema.PositionStore {
+	return storetest.NewPositioned(sqlitetest.NewClickStore(t))
+}
+
+func start(t *testing.T, store schema.PositionStore, client *stream.Client) *running {
 	t.Helper()
 	cfg := ingestservice.DefaultConfig()
 	log := new(testkit.Buffer)
@@ -96,7 +101,7 @@ func TestShutdown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broker := streamtest.StartBroker(t)
-			client, store := broker.CreateTopics(1), sqlitetest.NewClickStore(t)
+			client, store := broker.CreateTopics(1), openStore(t)
 			committed := func() int64 { return streamtest.CommittedOffsets(t, broker.Config(1), 1)[0] }
 			produceClicks(t, client, clicks)
 			blocking := &blockingStore{store, make(chan struct{}), make(chan error)}
@@ -142,7 +147,7 @@ func TestShutdown(t *testing.T) {
 
 func TestReady(t *testing.T) {
 	t.Parallel()
-	s := start(t, sqlitetest.NewClickStore(t), streamtest.StartBroker(t).CreateTopics(1))
+	s := start(t, openStore(t), streamtest.StartBroker(t).CreateTopics(1))
 	testkit.Succeeds(t, func() error { return s.Ready(t.Context()) })
 	var page strings.Builder
 	s.Metrics().WritePrometheus(&page)

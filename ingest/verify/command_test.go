@@ -31,7 +31,7 @@ func TestCommand(t *testing.T) {
 	testkit.Must(t, os.WriteFile(file, []byte(whole), 0o600))
 	run := func(cfg verify.Config, stdin string) (string, error) {
 		var out bytes.Buffer
-		sources := verify.Sources{Topic: s.client, Clicks: s.store}
+		sources := verify.Sources{Topic: s.client, Clicks: s.store, Positions: s.store}
 		err := verify.RunCommand(t.Context(), cfg, sources, nil, strings.NewReader(stdin), &out)
 		return out.String(), err
 	}

@@ -16,8 +16,8 @@ import (
 	"linkstream/ingest/verify"
 	"linkstream/ingest/worker"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlitetest"
+	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -46,7 +46,7 @@ type service struct {
 	t      *testing.T
 	broker *streamtest.Broker
 	client *stream.Client
-	store  *sqlite.ClickStore
+	store  schema.PositionStore
 	path   string
 	spools []schema.SpoolReport
 }
@@ -59,7 +59,7 @@ func newService(t *testing.T, partitions int) *service {
 	store, err := sqlitetest.OpenClickStore(t.Context(), s.path)
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
-	s.store = store
+	s.store = storetest.NewPositioned(store)
 	return s
 }
 
@@ -113,7 +113,7 @@ func (s *service) exec(statement string) {
 }
 
 func (s *service) sources() verify.Sources {
-	return verify.Sources{Topic: s.client, Clicks: s.store,
+	return verify.Sources{Topic: s.client, Clicks: s.store, Positions: s.store,
 		Spools: func() ([]schema.SpoolReport, error) { return s.spools, nil }}
 }
 

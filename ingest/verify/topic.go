@@ -58,7 +58,7 @@ func (p *pass) readTopic(ctx context.Context) error {
 }
 
 func (p *pass) readPartition(ctx context.Context, number int) error {
-	at, err := p.Clicks.Position(ctx, number)
+	at, err := p.Positions.Position(ctx, number)
 	if err != nil {
 		return err
 	}

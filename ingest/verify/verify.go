@@ -42,8 +42,10 @@ type Sources struct {
 	// Spools returns reports about spools. It may return the same reports in each call: an older report has at least as
 	// many pending clicks.
 	Spools func() ([]schema.SpoolReport, error)
-	Topic  Topic // nil on a machine without a broker
 	Clicks schema.ClickStore
+	// Topic, and Positions of the store in it, are nil on a machine without a broker.
+	Topic     Topic
+	Positions schema.PositionStore
 }
 
 // Totals is the balance of all lanes together. Recorded is the sum of the other numbers, without Repeated.

@@ -16,7 +16,7 @@ import (
 
 func TestWorkerRecoversFromStoreFaults(t *testing.T) {
 	t.Parallel()
-	client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
+	client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{PositionStore: openStore(t)}
 	clicks := encoded(lane(1), 1, 300)
 	produce(t, client, 0, clicks[:100]...)
 
@@ -60,7 +60,7 @@ func TestWorkerRecoversFromStoreFaults(t *testing.T) {
 // A batch that is built again after an error must not add to the metrics twice.
 func TestMetricsCountARetriedBatchOnce(t *testing.T) {
 	t.Parallel()
-	client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
+	client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{PositionStore: openStore(t)}
 	values := append(encoded(lane(1), 1, 5), encoded(lane(1), 4, 6)...)
 	values = append(append(values, []byte("not a click")), encoded(lane(1), 9, 9)...)
 	produce(t, client, 0, values...)

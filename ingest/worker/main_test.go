@@ -20,8 +20,8 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/enrich"
 	"linkstream/schema/enrich/enrichtest"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlitetest"
+	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -63,16 +63,10 @@ func produce(t testing.TB, client *stream.Client, partition int, values ...[]byt
 	testkit.Must(t, client.Produce(t.Context(), partition, &batch))
 }
 
-func openStore(t testing.TB) *sqlite.ClickStore {
+// openStore returns a store that is closed after the test.
+func openStore(t testing.TB) *storetest.Positioned {
 	t.Helper()
-	store, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store
+	return storetest.NewPositioned(sqlitetest.NewClickStore(t))
 }
 
 // openCountries opens a file that maps 81.0.0.0/8 to GB.
@@ -94,7 +88,7 @@ type running struct {
 	stop func() // cancels Run and waits for it
 }
 
-func start(t testing.TB, cfg worker.Config, client *stream.Client, store schema.ClickStore) *running {
+func start(t testing.TB, cfg worker.Config, client *stream.Client, store schema.PositionStore) *running {
 	r := &running{t: t, set: metrics.NewSet(), log: new(testkit.Buffer)}
 	r.Worker = worker.New(cfg, client, store, nil, r.log.Logger(), r.set)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -154,7 +148,7 @@ func (r *running) wantMetrics(want map[string]int) {
 }
 
 // awaitPosition waits until the store's position of a partition is next.
-func awaitPosition(t testing.TB, store schema.ClickStore, partition int, next int64) {
+func awaitPosition(t testing.TB, store schema.PositionStore, partition int, next int64) {
 	t.Helper()
 	testkit.Succeeds(t, func() error {
 		if p, err := store.Position(t.Context(), partition); err != nil || p.Next != next {
@@ -187,7 +181,7 @@ func awaitTotal(t testing.TB, store schema.ClickStore, want int64) {
 
 // faultyStore is a store with injected faults. It records its inserts.
 type faultyStore struct {
-	schema.ClickStore
+	schema.PositionStore
 	mu      sync.Mutex
 	faults  faults
 	inserts []int // sizes of the batches that were inserted
@@ -217,7 +211,7 @@ func (s *faultyStore) Position(ctx context.Context, partition int) (schema.Posit
 	if err := s.get().position; err != nil {
 		return schema.Position{}, err
 	}
-	return s.ClickStore.Position(ctx, partition)
+	return s.PositionStore.Position(ctx, partition)
 }
 
 func (s *faultyStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
@@ -225,7 +219,7 @@ func (s *faultyStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch
 	if f.insert != nil {
 		return f.insert
 	}
-	if err := s.ClickStore.InsertClicks(ctx, batch); err != nil {
+	if err := s.PositionStore.InsertClicks(ctx, batch); err != nil {
 		return err
 	}
 	s.mu.Lock()

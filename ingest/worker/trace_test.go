@@ -20,7 +20,7 @@ func TestWorkerTracesBatches(t *testing.T) {
 	t.Parallel()
 	recorder := tracingtest.New(t)
 
-	client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
+	client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{PositionStore: openStore(t)}
 	produce(t, client, 0, append(encoded(lane(1), 1, 10), []byte("no click"))...)
 	store.set(faults{insert: errDown})
 	failed := func(s tracetest.SpanStub) bool { return s.Name == "count clicks" && s.Status.Code == codes.Error }

@@ -95,7 +95,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// store is the part of schema.ClickStore that a Worker uses, or another store that takes each click once.
+// store is the part of schema.PositionStore that a Worker uses, or another store that takes each click once.
 type store interface {
 	Position(ctx context.Context, partition int) (schema.Position, error)
 	LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error)

@@ -201,7 +201,7 @@ func TestBatchLimits(t *testing.T) {
 	t.Parallel()
 	t.Run("no batch has more clicks than MaxBatch", func(t *testing.T) {
 		t.Parallel()
-		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
+		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{PositionStore: openStore(t)}
 		produce(t, client, 0, encoded(lane(1), 1, 47)...)
 		cfg := quick()
 		cfg.MaxBatch = 10
@@ -213,7 +213,7 @@ func TestBatchLimits(t *testing.T) {
 	})
 	t.Run("the lag is right while the store is down", func(t *testing.T) {
 		t.Parallel()
-		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
+		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{PositionStore: openStore(t)}
 		produce(t, client, 0, encoded(lane(1), 1, 40)...)
 		cfg := quick()
 		cfg.MaxBatch = 10
@@ -292,14 +292,14 @@ func TestConfig(t *testing.T) {
 
 // slowStore begins an insert when the test lets it.
 type slowStore struct {
-	schema.ClickStore
+	schema.PositionStore
 	insert chan struct{}
 }
 
 func (s slowStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	select {
 	case <-s.insert:
-		return s.ClickStore.InsertClicks(ctx, batch)
+		return s.PositionStore.InsertClicks(ctx, batch)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -39,7 +39,7 @@ func (e *endlessTopic) Offsets(context.Context, int) (start, end int64, err erro
 func (e *endlessTopic) ProduceDead(context.Context, *stream.Batch) error { return errors.New("unused") }
 
 // discardStore is a store that discards clicks.
-type discardStore struct{ schema.ClickStore }
+type discardStore struct{ schema.PositionStore }
 
 func (discardStore) Position(context.Context, int) (schema.Position, error) {
 	return schema.Position{}, nil

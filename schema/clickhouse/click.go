@@ -45,7 +45,7 @@ const (
 	insertWithin = 30 * time.Second
 )
 
-// Position implements schema.ClickStore.
+// Position implements schema.PositionStore.
 func (c *ClickStore) Position(ctx context.Context, partition int) (at schema.Position, err error) {
 	done, err := c.takeTurn(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *ClickStore) loadNames(
 	return nil
 }
 
-// InsertClicks implements schema.ClickStore.
+// InsertClicks implements schema.PositionStore.
 func (c *ClickStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	done, err := c.takeTurn(ctx)
 	if err == nil {

@@ -20,11 +20,11 @@ func openClicks(t testing.TB, dsn string) *clickhouse.ClickStore {
 }
 
 // opens returns an Open of stores in new databases.
-func opens(database func(testing.TB) string) storetest.Open[storetest.ClickStores] {
-	return func(t *testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
+func opens(database func(testing.TB) string) storetest.Open[*clickhouse.ClickStore] {
+	return func(t *testing.T) (*clickhouse.ClickStore, func() *clickhouse.ClickStore) {
 		dsn := database(t)
 		clicks := openClicks(t, dsn)
-		return clicks, func() storetest.ClickStores {
+		return clicks, func() *clickhouse.ClickStore {
 			testkit.Must(t, clicks.Close())
 			return openClicks(t, dsn)
 		}
@@ -34,11 +34,13 @@ func opens(database func(testing.TB) string) storetest.Open[storetest.ClickStore
 func TestClickStore(t *testing.T) {
 	t.Parallel()
 	storetest.TestClickStore(t, opens(engines.ClickHouse))
+	storetest.TestPositions(t, opens(engines.ClickHouse))
 }
 
 // By HTTP, inserts, arguments, errors, cancelled calls and results take another way. The statements are the same.
 func TestClickStoreByHTTP(t *testing.T) {
 	t.Parallel()
 	storetest.TestCounting(t, opens(engines.ClickHouseHTTP))
+	storetest.TestPositions(t, opens(engines.ClickHouseHTTP))
 	storetest.TestReportQueries(t, opens(engines.ClickHouseHTTP))
 }

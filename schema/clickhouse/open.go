@@ -14,7 +14,7 @@ import (
 	"linkstream/schema/namebound"
 )
 
-// ClickStore is a schema.ClickStore and a schema.ReportStore. Its methods may be called concurrently.
+// ClickStore is a schema.PositionStore and a schema.ReportStore. Its methods may be called concurrently.
 type ClickStore struct {
 	conn    driver.Conn
 	options *ch.Options
@@ -30,8 +30,8 @@ type ClickStore struct {
 }
 
 var (
-	_ schema.ClickStore  = (*ClickStore)(nil)
-	_ schema.ReportStore = (*ClickStore)(nil)
+	_ schema.PositionStore = (*ClickStore)(nil)
+	_ schema.ReportStore   = (*ClickStore)(nil)
 )
 
 // New returns a store that connects to the servers when it is used. The database must exist. It may lack the schema

@@ -24,10 +24,10 @@ func openClicks(t testing.TB, path string) *sqlite.ClickStore {
 }
 
 func TestClickStore(t *testing.T) {
-	storetest.TestClickStore(t, func(t *testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
+	storetest.TestClickStore(t, func(t *testing.T) (*sqlite.ClickStore, func() *sqlite.ClickStore) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		clicks := openClicks(t, path)
-		return clicks, func() storetest.ClickStores {
+		return clicks, func() *sqlite.ClickStore {
 			testkit.Must(t, clicks.Close())
 			return openClicks(t, path)
 		}

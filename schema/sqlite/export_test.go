@@ -10,7 +10,7 @@ import (
 // Queries have their plans tested.
 var (
 	ClickQueries = map[string]string{
-		"position": position, "last seq": lastSeq, "mark": markOfLane, "gaps": laneGaps, "counts": clickCounts,
+		"mark": markOfLane, "gaps": laneGaps, "counts": clickCounts,
 		"combinations of a day": combinationsOf, "days of a link": linkDays, "devices of a link": linkDevices,
 		"browsers of a link": linkBrowsers,
 	}

@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// A lane has rows in several partitions if the topic has lost the one that it was bound to.
-	laneCounts = `SELECT incarnation, lane, max(seq), sum(clicks) FROM marks GROUP BY incarnation, lane`
+	laneCounts = `SELECT incarnation, lane, seq, clicks FROM marks WHERE partition = 0`
 	laneGaps   = `SELECT first, last, partition, offset, found FROM gaps WHERE incarnation = ? AND lane = ? ORDER BY first LIMIT ?`
 	addGap     = `INSERT INTO gaps (incarnation, lane, first, last, partition, offset, found) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`

@@ -74,9 +74,9 @@ func TestFreeze(t *testing.T) {
 		_, err := sqlitefile.Freeze(t.Context(), path, schema.MoveID{})
 		testkit.Must(t, err)
 		wantMovedError(t, store.InsertClicks(t.Context(), storetest.NoNames(batch)))
-		at, err := store.Position(t.Context(), 0)
+		marks, err := store.LaneMarks(t.Context(), batch.Lane)
 		testkit.Must(t, err)
-		testkit.Equal(t, "position", at.Next, 0)
+		testkit.Equal(t, "mark", marks[0], 0)
 	})
 	t.Run("guards every table except for limits, the outbox and shared values", func(t *testing.T) {
 		t.Parallel()

@@ -51,8 +51,8 @@ func TestOpen(t *testing.T) {
 		store, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 		testkit.Must(t, err)
 		defer testkit.Close(t, store)
-		at, err := store.Position(t.Context(), 0)
+		marks, err := store.LaneMarks(t.Context(), []schema.Lane{{}})
 		testkit.Must(t, err)
-		testkit.Equal(t, "next offset", at.Next, 0)
+		testkit.Equal(t, "mark", marks[0], 0)
 	})
 }

@@ -93,10 +93,6 @@ func one[A any](ctx context.Context, fault Fault, method string, f func() (A, er
 	return a, err
 }
 
-func (f FaultyClicks) Position(ctx context.Context, partition int) (schema.Position, error) {
-	return one(ctx, f.Fault, "Position", func() (schema.Position, error) { return f.ClickStore.Position(ctx, partition) })
-}
-
 func (f FaultyClicks) LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
 	return one(ctx, f.Fault, "LaneMarks", func() ([]uint64, error) { return f.ClickStore.LaneMarks(ctx, lanes) })
 }

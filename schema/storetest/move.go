@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"linkstream/schema"
-	"linkstream/schema/testkit"
 )
 
 // TestMove checks that move, which makes an empty store count what another store has counted, changes no result except for the
@@ -21,9 +20,7 @@ func TestMove(t *testing.T, from, to ClickStores, move func()) {
 	}
 	more := clicksOf(spreadLink, 3)
 	more[1].lane = lane(7, 99)
-	b := model.nextEpoch(2, 0, more...)
-	testkit.Must(t, from.InsertClicks(t.Context(), b))
-	model.count(b)
+	model.insert(t, from, 2, more...)
 	model.check(t, from)
 	for range 2 {
 		move()

@@ -22,7 +22,9 @@ var reportQueryBehaviours = []behaviour[ClickStores]{
 }
 
 // TestReportQueries is the part of TestClickStore on reports with filters, and of days in any zone.
-func TestReportQueries(t *testing.T, open Open[ClickStores]) { run(t, open, reportQueryBehaviours) }
+func TestReportQueries[S ClickStores](t *testing.T, open Open[S]) {
+	run(t, asClickStores(open), reportQueryBehaviours)
+}
 
 // checkQuery compares the answer to a query with the model.
 func (m *model) checkQuery(t *testing.T, store ClickStores, q schema.ReportQuery) {

@@ -66,11 +66,12 @@ func spread(n int) []click {
 }
 
 func statsWithoutClicks(t *testing.T, store ClickStores) {
+	model := newModel()
 	for partition := range 2 { // in an empty store, and then in one with clicks on another link
 		stats, err := store.LinkStats(t.Context(), unknownLink)
 		testkit.Must(t, err)
 		testkit.Equal(t, "stats", stats, schema.Stats{}, nilOrEmpty)
-		newModel().insert(t, store, partition, clicksOf(1, 3)...)
+		model.insert(t, store, partition, clicksOf(1, 3)...)
 	}
 }
 

@@ -180,14 +180,11 @@ func TestVisitors(t *testing.T, store ClickStores, many int, change func() Click
 		}
 	}
 	for range 2 {
-		next := change()
-		if next != store {
-			store, model = next, newModel() // perhaps without positions
-			for number := range 2 {
-				at, err := store.Position(t.Context(), number)
-				testkit.Must(t, err)
-				model.partition(number).next = at.Next
-			}
+		store = change()
+		if positions, ok := store.(schema.PositionStore); ok { // the store may be another one, without positions
+			at, err := positions.Position(t.Context(), 0)
+			testkit.Must(t, err)
+			model.partition(0).next = at.Next
 		}
 		compare("after the change")
 	}

@@ -19,14 +19,16 @@ import (
 
 // TestShardsAreAClickStore checks everything that a click store promises.
 func TestShardsAreAClickStore(t *testing.T) {
-	storetest.TestClickStore(t, func(t *testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
+	open := func(t *testing.T) (*clickhouse.ClickStore, func() *clickhouse.ClickStore) {
 		c := newCluster(t)
 		store := c.store(t)
-		return store, func() storetest.ClickStores {
+		return store, func() *clickhouse.ClickStore {
 			testkit.Must(t, store.Close())
 			return c.store(t)
 		}
-	})
+	}
+	storetest.TestClickStore(t, open)
+	storetest.TestPositions(t, open)
 }
 
 // TestABatchIsOneBlockOnOneShard counts partitions of both shards.

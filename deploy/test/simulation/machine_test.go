@@ -239,8 +239,8 @@ func (m *machineStore) LaneMarks(_ context.Context, lanes []schema.Lane) ([]uint
 	return marks, nil
 }
 
-// InsertLanes commits, and syncs what it has committed.
-func (m *machineStore) InsertLanes(_ context.Context, b *schema.ClickBatch) error {
+// InsertClicks commits, and syncs what it has committed.
+func (m *machineStore) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 	if err := m.yield(); err != nil {
 		return err
 	}

@@ -27,10 +27,12 @@ func TestSeedsAreReproducible(t *testing.T) {
 func TestModelStore(t *testing.T) {
 	for name, lowPosition := range map[string]bool{"highest position": false, "lowest position": true} {
 		t.Run(name, func(t *testing.T) {
-			storetest.TestCounting(t, func(*testing.T) (*store, func() *store) {
+			open := func(*testing.T) (*store, func() *store) {
 				s := &store{lowPosition: lowPosition}
 				return s, func() *store { return s }
-			})
+			}
+			storetest.TestCounting(t, open)
+			storetest.TestPositions(t, open)
 		})
 	}
 }

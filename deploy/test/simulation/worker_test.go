@@ -83,11 +83,11 @@ func (s *simulation) killWorker() {
 // engineView is the topic and the click store as one worker sees them.
 type engineView struct {
 	*simulation
-	schema.ClickStore // nil: a worker does not call its other methods
-	yield             yield
-	inserting         bool // between the check of the position and the insert
-	connected         bool // to the partition's leader
-	restarts          int  // of the leader, when the worker connected
+	schema.PositionStore // nil: a worker does not call its other methods
+	yield                yield
+	inserting            bool // between the check of the position and the insert
+	connected            bool // to the partition's leader
+	restarts             int  // of the leader, when the worker connected
 }
 
 // reconnect returns an error if the partition's leader has restarted since the last request: the connection is lost,

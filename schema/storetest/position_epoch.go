@@ -7,6 +7,13 @@ import (
 	"linkstream/schema/testkit"
 )
 
+var epochBehaviours = []behaviour[schema.PositionStore]{
+	{"InsertClicks begins a new epoch at any offset", beginsEpoch},
+	{"InsertClicks rejects a batch of an earlier epoch", refusesEarlierEpoch},
+	{"InsertClicks counts one of two batches that stay in an epoch and begin the next", countsOneOfTwoEpochs},
+	{"InsertClicks rejects a batch that skips an epoch", refusesSkippedEpoch},
+}
+
 // nextEpoch returns the first batch of a partition's next log, which begins at an offset, without counting it.
 func (m *model) nextEpoch(partition int, offset int64, clicks ...click) *schema.ClickBatch {
 	b := m.batch(partition, clicks...)
@@ -18,7 +25,7 @@ func (m *model) nextEpoch(partition int, offset int64, clicks ...click) *schema.
 	return b
 }
 
-func beginsEpoch(t *testing.T, store schema.ClickStore) {
+func beginsEpoch(t *testing.T, store schema.PositionStore) {
 	model := newModel()
 	model.insert(t, store, 0, clicksOf(1, 20)...)
 	model.insert(t, store, 1, clicksOf(1, 5)...)
@@ -36,7 +43,7 @@ func beginsEpoch(t *testing.T, store schema.ClickStore) {
 	model.check(t, store)
 }
 
-func refusesEarlierEpoch(t *testing.T, store schema.ClickStore) {
+func refusesEarlierEpoch(t *testing.T, store schema.PositionStore) {
 	model := newModel()
 	model.insert(t, store, 0, clicksOf(1, 20)...)
 	stale := model.batch(0, clicksOf(1, 10)...)
@@ -54,7 +61,7 @@ func refusesEarlierEpoch(t *testing.T, store schema.ClickStore) {
 	model.check(t, store)
 }
 
-func countsOneOfTwoEpochs(t *testing.T, store schema.ClickStore) {
+func countsOneOfTwoEpochs(t *testing.T, store schema.PositionStore) {
 	model := newModel()
 	model.insert(t, store, 0, clicksOf(1, 20)...)
 	for range 5 {
@@ -68,7 +75,7 @@ func countsOneOfTwoEpochs(t *testing.T, store schema.ClickStore) {
 	model.check(t, store)
 }
 
-func refusesSkippedEpoch(t *testing.T, store schema.ClickStore) {
+func refusesSkippedEpoch(t *testing.T, store schema.PositionStore) {
 	model := newModel()
 	model.insert(t, store, 0, clicksOf(1, 20)...)
 	b := model.nextEpoch(0, 0, clicksOf(2, 3)...)
