@@ -11,8 +11,7 @@ import (
 const (
 	combinationsOf = `SELECT quarter, ` + nameColumns + ` FROM settled_facts WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96
 		UNION ALL SELECT quarter, ` + nameColumns + ` FROM recent WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96`
-	// The tables of release 1.0.0 tell partitions apart, and have one for positions. There is no topic here: marks are
-	// those of partition 0.
+	// Without a topic there is one partition, 0.
 	markOfLane = `SELECT coalesce((SELECT seq FROM marks WHERE partition = 0 AND incarnation = ? AND lane = ?), 0)`
 )
 

@@ -1,0 +1,3 @@
+-- +goose Up
+-- There is no topic, so nothing has a position.
+DROP TABLE positions;
