@@ -114,7 +114,7 @@ func fill(t *testing.T) {
 	counts, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 	testkit.Must(t, err)
 	f := &filler{t: t, random: rand.New(rand.NewPCG(20, 26)), now: time.Now().UTC().Truncate(time.Second)}
-	f.batch.Reset(1000, 0) // a partition that the broker does not have
+	f.batch.Reset(0, 0)
 	f.batch.Time = f.now
 	f.account(store)
 	for _, link := range f.links(store) {
