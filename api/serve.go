@@ -43,7 +43,8 @@ func listen(ctx context.Context, cfg settings, stdout io.Writer, log *slog.Logge
 	defer port.Close()
 	ops.Require(port.Ready)
 	cfg.api.Listener, cfg.api.PublicHealth = port, cfg.ops.Public
-	return withLinks(ctx, cfg, postgres.Open, ops.Report(), log, func(db schema.Database, client *stream.Client, relay *invalidation.Relay) error {
+	return withLinks(ctx, cfg, postgres.Open, ops.Report(), log, func(db schema.Database, client *stream.Client,
+		relay *invalidation.Relay) error {
 		return serve(ctx, cfg, db, client, relay, ops, stdout, log)
 	})
 }
@@ -62,8 +63,8 @@ func (l clickLog) Lag(ctx context.Context) (records int64, oldest time.Time, err
 	})
 }
 
-func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, relay *invalidation.Relay, ops *service.Ops,
-	stdout io.Writer, log *slog.Logger) (err error) {
+func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, relay *invalidation.Relay,
+	ops *service.Ops, stdout io.Writer, log *slog.Logger) (err error) {
 	report := ops.Report()
 	clicks, err := clickhouse.New(ctx, cfg.clicks)
 	if err != nil {
@@ -85,15 +86,16 @@ func serve(ctx context.Context, cfg settings, db schema.Database, client *stream
 	defer service.RunInBackground(ctx, queue.run)()
 	relay.RegisterMetrics(api.Metrics())
 	ops.Add(api.Ready, api.Metrics())
-	log.Info("serving the API and the dashboard", "listen", api.Addr(), "operators", ops.Addr(), "dashboard", api.URL().String()+dashboard.Root)
+	log.Info("serving the API and the dashboard", "listen", api.Addr(), "operators", ops.Addr(), "dashboard",
+		api.URL().String()+dashboard.Root)
 	return api.Run(ctx)
 }
 
 // clicksWait is how long the start waits for ClickHouse.
 const clicksWait = 10 * time.Second
 
-// migrateClicks brings the schema of ClickHouse up to date. It returns when that is done or after clicksWait, and goes on until stop.
-// Meanwhile calls that need ClickHouse get 503.
+// migrateClicks brings the schema of ClickHouse up to date. It returns when that is done or after clicksWait, and goes
+// on until stop. Meanwhile calls that need ClickHouse get 503.
 func migrateClicks(ctx context.Context, clicks *clickhouse.ClickStore, report service.WaitReport) (stop func()) {
 	migrated := make(chan struct{})
 	stop = service.RunInBackground(ctx, func(ctx context.Context) {

@@ -35,7 +35,7 @@
 //	row        weight  lane_clicks  kafka_partition  incarnation, lane, seq
 //	click      1       1            its partition    of the click
 //	aggregate  n       0            -1               none
-//	mark       0       n            its partition    the lane, its highest seq and last position (kafka_epoch, _next, _offset)
+//	mark       0       n            its partition    the lane, its highest seq; kafka_epoch, _next, _offset: its position
 //
 // A token fences the inserts of one month. Which month a batch gets, and when a month is closed, is decided by the
 // server's clock; see month.go.

@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	combinationsOf = `SELECT quarter, ` + nameColumns + ` FROM settled_facts WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96
-		UNION ALL SELECT quarter, ` + nameColumns + ` FROM recent WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96`
+	combinationsOf = `SELECT quarter, ` + nameColumns +
+		` FROM settled_facts WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96
+		UNION ALL SELECT quarter, ` + nameColumns + ` FROM recent
+			WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96`
 	// Without a topic there is one partition, 0.
 	markOfLane = `SELECT coalesce((SELECT seq FROM marks WHERE partition = 0 AND incarnation = ? AND lane = ?), 0)`
 )

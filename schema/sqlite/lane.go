@@ -11,8 +11,9 @@ import (
 
 const (
 	laneCounts = `SELECT incarnation, lane, seq, clicks FROM marks WHERE partition = 0`
-	laneGaps   = `SELECT first, last, partition, offset, found FROM gaps WHERE incarnation = ? AND lane = ? ORDER BY first LIMIT ?`
-	addGap     = `INSERT INTO gaps (incarnation, lane, first, last, partition, offset, found) VALUES (?, ?, ?, ?, ?, ?, ?)
+	laneGaps   = `SELECT first, last, partition, offset, found FROM gaps WHERE incarnation = ? AND lane = ? ORDER BY ` +
+		`first LIMIT ?`
+	addGap = `INSERT INTO gaps (incarnation, lane, first, last, partition, offset, found) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`
 )
 

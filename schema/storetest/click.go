@@ -100,7 +100,8 @@ func randomClicks(random *rand.Rand, n, links int) []click {
 			names: randomNames(random),
 		}
 		clicks[i].account = 2 + clicks[i].link%5
-		if visitor := random.IntN(60); visitor < 40 && clicks[i].names[schema.ByDevice] != schema.Bot { // the others are unknown
+		if visitor := random.IntN(60); visitor < 40 && clicks[i].names[schema.ByDevice] != schema.Bot {
+			// the others are unknown
 			clicks[i].visitor = hashOf(clicks[i].account, visitor)
 		}
 	}
@@ -109,8 +110,9 @@ func randomClicks(random *rand.Rand, n, links int) []click {
 
 // nameLists have the names of randomNames, the popular ones first.
 var nameLists = map[schema.Dimension][]string{
-	schema.ByBrowser:  names(30, func(i int) string { return fmt.Sprintf("Browser %d", i) }),
-	schema.ByReferrer: append([]string{"", ""}, names(20, func(i int) string { return fmt.Sprintf("host-%d.example", i) })...),
+	schema.ByBrowser: names(30, func(i int) string { return fmt.Sprintf("Browser %d", i) }),
+	schema.ByReferrer: append([]string{"", ""},
+		names(20, func(i int) string { return fmt.Sprintf("host-%d.example", i) })...),
 	schema.ByCountry:  {"", "AT", "CH", "DE", "FR", "JP", "US"},
 	schema.ByOS:       {"", "Android", "iOS", "Windows", "macOS"},
 	schema.ByLanguage: {"", "de", "en", "fr", schema.OtherName},

@@ -137,8 +137,8 @@ func (m *model) check(t *testing.T, store schema.ClickStore) {
 	}
 }
 
-// checkCounts compares positions, lanes and the number of clicks of each link. Clicks are only added, so a check at the end of the test
-// finds any of these clicks that stats or reports count differently.
+// checkCounts compares positions, lanes and the number of clicks of each link. Clicks are only added, so a check at the
+// end of the test finds any of these clicks that stats or reports count differently.
 func (m *model) checkCounts(t *testing.T, store schema.ClickStore) {
 	t.Helper()
 	positions, _ := store.(schema.PositionStore)
@@ -182,7 +182,8 @@ func (m *model) checkTotals(t *testing.T, store schema.ClickStore, links []int64
 	for _, c := range []struct {
 		links, accounts         []int64
 		wantLinks, wantAccounts map[int64]schema.Period
-	}{{links, accounts, ofLinks, ofAccounts}, {links, nil, ofLinks, none}, {nil, accounts, none, ofAccounts}, {nil, nil, none, none}} {
+	}{{links, accounts, ofLinks, ofAccounts}, {links, nil, ofLinks, none}, {nil, accounts, none, ofAccounts},
+		{nil, nil, none, none}} {
 		gotLinks, gotAccounts, err := store.ClickTotals(t.Context(), c.links, c.accounts)
 		testkit.Must(t, err)
 		testkit.Equal(t, "totals of links", gotLinks, c.wantLinks)
@@ -251,7 +252,8 @@ func top[K cmp.Ordered](counts map[K]int64, n int) []K {
 	return keys[:min(len(keys), n)]
 }
 
-// NoNames gives the clicks of a batch the name "" in each dimension that has no names yet, and unknown visitors if it has none.
+// NoNames gives the clicks of a batch the name "" in each dimension that has no names yet, and unknown visitors if it
+// has none.
 func NoNames(b *schema.ClickBatch) *schema.ClickBatch {
 	for _, by := range schema.Dimensions() {
 		if names := b.Names(by); len(*names) == 0 {

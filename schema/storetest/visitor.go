@@ -18,11 +18,13 @@ var visitorBehaviours = []behaviour[ClickStores]{
 	{"Report has no visitors of filtered clicks, or if it is not asked for them", leavesVisitorsOut},
 }
 
-// visit returns the clicks of visitors, numbered from one to before another, on a link of account 1. They are spread over an hour.
+// visit returns the clicks of visitors, numbered from one to before another, on a link of account 1. They are spread
+// over an hour.
 func visit(link int64, at time.Time, from, to int) []click {
 	clicks := clicksOf(link, to-from)
 	for i := range clicks {
-		clicks[i].visitor, clicks[i].at = hashOf(1, from+i), at.Add(time.Duration(i)*time.Hour/time.Duration(to-from)).Truncate(time.Millisecond)
+		clicks[i].visitor, clicks[i].at = hashOf(1, from+i),
+			at.Add(time.Duration(i)*time.Hour/time.Duration(to-from)).Truncate(time.Millisecond)
 	}
 	return clicks
 }
@@ -69,7 +71,8 @@ func countsVisitorsByDay(t *testing.T, store ClickStores) {
 	model, day := newModel(), epoch.Truncate(24*time.Hour)
 	for n := range 4 {
 		for _, hour := range []int{1, 4, 5, 12, 22} {
-			model.insert(t, store, 0, visit(int64(1+hour%2), day.AddDate(0, 0, n).Add(time.Duration(hour)*time.Hour), 10*n, 10*n+5*hour)...)
+			model.insert(t, store, 0, visit(int64(1+hour%2), day.AddDate(0, 0, n).Add(time.Duration(hour)*time.Hour), 10*n, 10*n+
+				5*hour)...)
 		}
 	}
 	for _, links := range [][]int64{nil, {1}, {1, 2}} {
@@ -139,8 +142,9 @@ func leavesVisitorsOut(t *testing.T, store ClickStores) {
 	model.checkQuery(t, store, q)
 }
 
-// TestVisitors checks that change, which settles, compacts, copies or moves what an empty store has counted, changes no count of visitors,
-// and that visitors who come again afterwards do not count again. change returns the store, and may be called again.
+// TestVisitors checks that change, which settles, compacts, copies or moves what an empty store has counted, changes no
+// count of visitors, and that visitors who come again afterwards do not count again. change returns the store, and may
+// be called again.
 func TestVisitors(t *testing.T, store ClickStores, many int, change func() ClickStores) {
 	const few = schema.MaxExactVisitors - 1
 	day := epoch.Truncate(24 * time.Hour)

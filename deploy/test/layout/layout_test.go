@@ -15,16 +15,18 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode/utf8"
 )
 
-// These tests check the rules for files: how long files and functions get, what the top level holds, and where links
-// lead. Each rule is a function that returns violations. TestLayout applies it to the module, TestLayoutRules to a tree
-// that breaks it. The rules for packages are in imports_test.go.
+// These tests check the rules for files: how long files, functions and lines get, what the top level holds, and where
+// links lead. Each rule is a function that returns violations. TestLayout applies it to the module, TestLayoutRules to
+// a tree that breaks it. The rules for packages are in imports_test.go.
 
 const (
 	moduleRoot       = "../../.."
 	maxFileLines     = 500
 	maxFunctionLines = 60
+	maxColumns       = 120 // a tab is one
 )
 
 var (
@@ -39,6 +41,7 @@ func TestLayout(t *testing.T) {
 	for name, rule := range map[string]func(fs.FS) ([]string, error){
 		"no file is long":                    longFiles,
 		"no function is long":                longFunctions,
+		"no line is wide":                    wideLines,
 		"the top level holds what it should": extraTopLevel,
 		"links in documents lead somewhere":  deadLinks,
 	} {
@@ -81,6 +84,27 @@ func longFunctions(tree fs.FS) (violations []string, err error) {
 			if n := files.Position(f.End()).Line - files.Position(f.Pos()).Line + 1; n > maxFunctionLines {
 				violations = append(violations,
 					fmt.Sprintf("%s: %s has %d lines, more than %d", name, f.Name.Name, n, maxFunctionLines))
+			}
+		}
+		return nil
+	})
+	return violations, err
+}
+
+// wideLines returns the lines of Go files, tests included, that have too many columns. Generated code has its
+// generator's.
+func wideLines(tree fs.FS) (violations []string, err error) {
+	err = walkSources(tree, func(name string) error {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, ".pb.go") {
+			return nil
+		}
+		content, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		for i, line := range strings.Split(string(content), "\n") {
+			if n := utf8.RuneCountInString(line); n > maxColumns {
+				violations = append(violations, fmt.Sprintf("%s:%d has %d columns, more than %d", name, i+1, n, maxColumns))
 			}
 		}
 		return nil
@@ -146,6 +170,10 @@ func TestLayoutRules(t *testing.T) {
 		"long functions": {longFunctions, fstest.MapFS{"edge/a.go": function(60), "edge/b.go": function(61),
 			"edge/c_test.go": function(99)},
 			[]string{"edge/b.go: long has 61 lines"}},
+		"wide lines": {wideLines, fstest.MapFS{"edge/a.go": {Data: []byte("//" + strings.Repeat("ü", 118) + "\n")},
+			"edge/b_test.go": {Data: []byte("\n//" + strings.Repeat("ü", 119))},
+			"edge/c.pb.go":   {Data: []byte("//" + strings.Repeat("x", 119))}},
+			[]string{"edge/b_test.go:2 has 121 columns"}},
 		"extra names at the top level": {extraTopLevel, fstest.MapFS{"go.mod": lines(1), "edge/main.go": lines(1),
 			"data/links.db": lines(1), ".git/hook.go": lines(1), "internal/x.go": lines(1), "notes.txt": lines(1)},
 			[]string{"internal does not belong", "notes.txt does not belong"}},

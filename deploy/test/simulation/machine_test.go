@@ -18,8 +18,8 @@ import (
 	"linkstream/schema/stream"
 )
 
-// machine is a machine without a broker: the process of the edge counts its clicks, by a real count.Writer in a model of the click
-// store's file.
+// machine is a machine without a broker: the process of the edge counts its clicks, by a real count.Writer in a model
+// of the click store's file.
 type machine struct {
 	*simulation
 	file    clickFile
@@ -29,8 +29,8 @@ type machine struct {
 	waiting []*submission // of lanes, in the order of their arrival
 }
 
-// clickFile is the click store's file. A commit is in the page cache, which survives the process. A power failure leaves what was
-// synced, or any later commit: the log of commits is written in order.
+// clickFile is the click store's file. A commit is in the page cache, which survives the process. A power failure
+// leaves what was synced, or any later commit: the log of commits is written in order.
 type clickFile struct {
 	commits []fileState // since the last sync, which is the first one
 }
@@ -64,7 +64,8 @@ func simulateMachine(t *testing.T, seed uint64, broken broken) *simulation {
 		occurred: make(map[fault]int), trace: fnv.New64a(), lost: make(map[int64]bool)}
 	s.log = slog.New(violationLog{s})
 	empty := []fileState{{marks: map[schema.Lane]uint64{}}}
-	m := &machine{simulation: s, file: clickFile{commits: empty}, told: clickFile{commits: empty}, untold: make(map[int64]bool)}
+	m := &machine{simulation: s, file: clickFile{commits: empty}, told: clickFile{commits: empty},
+		untold: make(map[int64]bool)}
 	s.machine = m
 	s.edge = edge{simulation: s, root: newSpoolRoot(t), disk: newDisk(), dropped: make(map[int64]bool)}
 	s.seedIdentities()
@@ -335,8 +336,8 @@ func (m *machineQueue) QueueClicks(_ context.Context, b *schema.ClickBatch) erro
 
 // TestExactlyOnceOnOneMachine is TestExactlyOnce for a machine without a broker.
 func TestExactlyOnceOnOneMachine(t *testing.T) {
-	want := []fault{edgeKilled, edgeKilledInFlight, edgeRestarted, diskWiped, failedPosition, failedInsert, lostInsertAnswer, clockSet,
-		powerLost, pageLost, diskFull, droppedClick, refusedClick}
+	want := []fault{edgeKilled, edgeKilledInFlight, edgeRestarted, diskWiped, failedPosition, failedInsert,
+		lostInsertAnswer, clockSet, powerLost, pageLost, diskFull, droppedClick, refusedClick}
 	wantExactlyOnce(t, simulateMachine, 3, want)
 }
 
