@@ -15,7 +15,7 @@ type Database interface {
 	ShareStore
 	WebhookStore
 	ClickHookStore
-	SharedStore
+	ValueStore
 	LeaseStore
 	Outbox
 }

@@ -35,8 +35,8 @@ type Link struct {
 	ExpiresAt    time.Time  // from then on visitors do not reach URL; zero: never
 	ExpiredURL   string     // where they are sent instead; "": they are answered with 410
 	ForwardQuery bool       // the visitor's query string is appended to URL
-	Extension    *Extension // nil: none
-	// PasswordHash is an argon2id hash of the password with the version Extension.Password. A caller sets it to create a
+	Behaviour    *Behaviour // nil: none
+	// PasswordHash is an argon2id hash of the password with the version Behaviour.Password. A caller sets it to create a
 	// link; stores return it by LinkPassword only.
 	PasswordHash string
 
@@ -51,9 +51,9 @@ type LinkEdit struct {
 	ExpiresAt    *time.Time // zero: never
 	ExpiredURL   *string    // "": none
 	ForwardQuery *bool
-	// Extension takes the place of the extension that UpdateLink is given, and of no other one; an empty one removes it.
-	Extension    *Extension
-	PasswordHash *string // belongs to Extension.Password; "": none
+	// Behaviour takes the place of the behaviour that UpdateLink is given, and of no other one; an empty one removes it.
+	Behaviour    *Behaviour
+	PasswordHash *string // belongs to Behaviour.Password; "": none
 
 	// Unchanged applies the edit only to the link as its author has seen it: with the URL, title, tags, expiry and
 	// forwarding of the link that UpdateLink is given.
@@ -69,24 +69,24 @@ type LinkKey struct {
 // Key returns the key of a link.
 func (l Link) Key() LinkKey { return LinkKey{l.DomainID, l.Hash} }
 
-// Destination has the fields of a Link that an edge needs to answer a visitor and to record the click.
-type Destination struct {
+// EdgeLink has the fields of a Link that an edge needs to answer a visitor and to record the click.
+type EdgeLink struct {
 	LinkID, AccountID int64
 	URL               string
 	Active            bool
 	ExpiresAt         time.Time
 	ExpiredURL        string
 	ForwardQuery      bool
-	Extension         *Extension
+	Behaviour         *Behaviour
 	Stopped           Stop
 }
 
-// ExtensionText returns the text of the new extension, nil if it stays.
-func (e LinkEdit) ExtensionText() *string {
-	if e.Extension == nil {
+// BehaviourText returns the text of the new behaviour, nil if it stays.
+func (e LinkEdit) BehaviourText() *string {
+	if e.Behaviour == nil {
 		return nil
 	}
-	return new(e.Extension.Text())
+	return new(e.Behaviour.Text())
 }
 
 // Redirects reports whether visitors reach the long URL, unless the link has expired.
@@ -135,8 +135,8 @@ type LinkStore interface {
 	CreateLinks(ctx context.Context, batch *LinkBatch) error
 	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent
 	// calls that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted;
-	// CodeConflict if edit.Unchanged is set and the link has changed, or edit.Extension is set and the stored extension
-	// differs from link.Extension.
+	// CodeConflict if edit.Unchanged is set and the link has changed, or edit.Behaviour is set and the stored behaviour
+	// differs from link.Behaviour.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
 	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A
 	// link that has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid
@@ -149,7 +149,7 @@ type LinkStore interface {
 	// order.
 	TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) ([]TaggedLink, error)
 	// DeleteLink deletes the link with link.ID of account link.AccountID. Its row stays to reserve the hash, and is found
-	// by LinksByHash, Destinations and LinkFilter.DeletedAfter only. CodeNotFound if the account has no such link, or it
+	// by LinksByHash, EdgeLinks and LinkFilter.DeletedAfter only. CodeNotFound if the account has no such link, or it
 	// was deleted before.
 	DeleteLink(ctx context.Context, link Link, at time.Time) error
 	// ChangeLinks edits or deletes the links of changes in one transaction, and sets changes.Errs to UpdateLink's or
@@ -167,9 +167,9 @@ type LinkStore interface {
 	// LinksByHash returns the links with the keys, whether or not they are active or deleted, in any order. It leaves out
 	// keys without a link. The link of a key that is given twice may come twice. FindLink finds one.
 	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)
-	// Destinations returns the destinations of the links with the keys, in the order of the keys. A key without a link has
-	// the zero Destination.
-	Destinations(ctx context.Context, keys []LinkKey) ([]Destination, error)
+	// EdgeLinks returns the destinations of the links with the keys, in the order of the keys. A key without a link has
+	// the zero EdgeLink.
+	EdgeLinks(ctx context.Context, keys []LinkKey) ([]EdgeLink, error)
 	// Links returns a page of the account's links that match filter, in its order, PageSize per page, and the number of
 	// all that match, consistent with each other. Pages count from 1; a page after the last one is empty. With the zero
 	// filter each page costs the same; otherwise the cost is proportional to the number of the account's links.

@@ -11,8 +11,8 @@ const (
 	SharedVisitorKeys = "visitor key "
 )
 
-// SharedStore keeps values that all processes of a service share.
-type SharedStore interface {
+// ValueStore keeps values that all processes of a service share.
+type ValueStore interface {
 	// SharedValue returns the value with a name. If the name has no value, SharedValue stores first, unless first is
 	// empty: all callers, also concurrent ones, get the same value. CodeNotFound without a value and first.
 	SharedValue(ctx context.Context, name string, first []byte) ([]byte, error)

@@ -151,7 +151,7 @@ type LinkEvent struct {
 	ForwardQuery int    `json:"forward_query"`
 	ExpiresAt    *int64 `json:"expires_at"`
 	ExpiredURL   string `json:"expired_url"`
-	Extension    string `json:"extension"`
+	Behaviour    string `json:"extension"`
 	CreatedAt    int64  `json:"created_at"`
 	UpdatedAt    *int64 `json:"updated_at"`
 }
@@ -176,7 +176,7 @@ func LinkOfEvent(data string) (Link, error) {
 	if e.TakenDown != 0 {
 		link.Stopped = TakenDown
 	}
-	return link, ExtensionColumn{Of: &link.Extension}.Scan(e.Extension)
+	return link, BehaviourColumn{Of: &link.Behaviour}.Scan(e.Behaviour)
 }
 
 // DomainEvent is a domain at the moment of an event, in the form that the triggers of the stores write. Times are Unix

@@ -185,7 +185,7 @@ func (s *Service) Metrics() *metrics.Set { return s.metrics }
 // Ready returns nil if the link store answers, or else a service.Unready. Without the click store links are created,
 // changed and listed in the dashboard; calls that need it answer 503.
 func (s *Service) Ready(ctx context.Context) error {
-	if _, err := s.links.Destinations(ctx, []schema.LinkKey{{}}); err != nil {
+	if _, err := s.links.EdgeLinks(ctx, []schema.LinkKey{{}}); err != nil {
 		return &service.Unready{What: "link store", Cause: err}
 	}
 	return nil

@@ -24,7 +24,7 @@ const (
 	fieldOpen        = "open"         // a check box that removes the password
 )
 
-// behaviour has the fields of a link's extension as text: a limit, rows of rules and variants, and a card.
+// behaviour has the fields of a link's behaviour as text: a limit, rows of rules and variants, and a card.
 type behaviour struct {
 	Rules, Variants []behaviourRow
 	Card            []behaviourInput
@@ -194,10 +194,10 @@ func numbered(rows []behaviourRow, list string) []behaviourRow {
 }
 
 // behaviourOf returns the behaviour of a link as the form shows it in a time zone.
-func behaviourOf(e *schema.Extension, zone *time.Location) behaviour {
+func behaviourOf(e *schema.Behaviour, zone *time.Location) behaviour {
 	texts := map[string]string{}
 	if e == nil {
-		e = new(schema.Extension)
+		e = new(schema.Behaviour)
 	}
 	for i, rule := range e.Rules {
 		c := rule.If
@@ -247,11 +247,11 @@ func formatQuery(conditions map[string]string) string {
 	return strings.ReplaceAll(query.Encode(), "%2A", "*")
 }
 
-// extension returns what the form asks for, in the form of the API. Its times are in a zone. Parts that are neither in
+// behaviour returns what the form asks for, in the form of the API. Its times are in a zone. Parts that are neither in
 // the form nor in the link are left out.
-func (b behaviour) extension(old *schema.Extension, zone *time.Location) (x shorten.Extension) {
+func (b behaviour) extension(old *schema.Behaviour, zone *time.Location) (x shorten.Behaviour) {
 	if old == nil {
-		old = new(schema.Extension)
+		old = new(schema.Behaviour)
 	}
 	var rules, variants []any
 	for _, row := range b.Rules {

@@ -32,11 +32,11 @@ func TestBehaviour(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(t)
 	const path = "/dashboard/links/0/ruled"
-	extension := func(t *testing.T) *schema.Extension {
+	extension := func(t *testing.T) *schema.Behaviour {
 		t.Helper()
 		link, err := schema.FindLink(t.Context(), s.links, 0, "ruled")
 		testkit.Must(t, err)
-		return link.Extension
+		return link.Behaviour
 	}
 	t.Run("is created with a link", func(t *testing.T) {
 		b.post("/dashboard/links", append([]string{"long_url", "https://example.org/", "custom_alias", "ruled"},

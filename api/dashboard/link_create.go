@@ -95,7 +95,7 @@ func (d *Dashboard) createLink(c *call) error {
 	}
 	req := shorten.Request{AccountID: c.account.ID, LongURL: longURL(c, ""), Title: c.form(shorten.FieldTitle),
 		Tags: parseTags(c.form(shorten.FieldTags)), ForwardQuery: c.form(shorten.FieldForwardQuery) == "true",
-		Extension: typedBehaviour(c.form).extension(nil, c.zone())}
+		Behaviour: typedBehaviour(c.form).extension(nil, c.zone())}
 	if text := withScheme(c.form(shorten.FieldExpiredURL)); text != "" {
 		req.ExpiredURL = &text
 	}

@@ -28,14 +28,14 @@ func fieldsOf(link schema.Link, zone *time.Location) linkFields {
 	return linkFields{LongURL: link.URL, Title: link.Title, Tags: strings.Join(link.Tags, " "),
 		ExpiresAt:  formatExpiry(link.ExpiresAt, zone),
 		ExpiredURL: link.ExpiredURL, ForwardQuery: link.ForwardQuery, Campaign: campaignOf(link.URL),
-		Behaviour: behaviourOf(link.Extension, zone)}
+		Behaviour: behaviourOf(link.Behaviour, zone)}
 }
 
 // versionOf returns a digest of the fields that the form changes, so that a form does not overwrite a later edit.
 func versionOf(link schema.Link) string {
 	f := fieldsOf(link, time.UTC)
 	digest := sha256.Sum256(fmt.Appendf(nil, "%q %t", []string{f.LongURL, f.Title, f.Tags, f.ExpiresAt, f.ExpiredURL,
-		link.Extension.Text()}, f.ForwardQuery))
+		link.Behaviour.Text()}, f.ForwardQuery))
 	return base64.RawURLEncoding.EncodeToString(digest[:16])
 }
 
@@ -100,9 +100,9 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 	differs(shorten.FieldExpiresAt, typed.ExpiresAt, now.ExpiresAt)
 	differs(shorten.FieldExpiredURL, withScheme(typed.ExpiredURL), now.ExpiredURL)
 	differs(shorten.FieldForwardQuery, yesNo[typed.ForwardQuery], yesNo[now.ForwardQuery])
-	other := typed.Behaviour.extension(link.Extension, c.zone())
+	other := typed.Behaviour.extension(link.Behaviour, c.zone())
 	other.Password = "" // which nobody sees
-	if other != now.Behaviour.extension(link.Extension, c.zone()) {
+	if other != now.Behaviour.extension(link.Behaviour, c.zone()) {
 		p["behaviour"] = "The link has other rules, variants or another card now."
 	}
 	return d.invalid(c, "edit", editPage{link, typed, versionOf(link.Link)}, p)
@@ -130,7 +130,7 @@ func editOf(c *call, link schema.Link) shorten.Edit {
 	to, title, tags := longURL(c, link.URL), c.form(shorten.FieldTitle), parseTags(c.form(shorten.FieldTags))
 	expired, forward := withScheme(c.form(shorten.FieldExpiredURL)), c.form(shorten.FieldForwardQuery) == "true"
 	edit := shorten.Edit{LongURL: &to, Title: &title, Tags: &tags, ExpiredURL: &expired, ForwardQuery: &forward,
-		Extension: typedBehaviour(c.form).extension(link.Extension, c.zone())}
+		Behaviour: typedBehaviour(c.form).extension(link.Behaviour, c.zone())}
 	if text := c.form(shorten.FieldExpiresAt); text != formatExpiry(link.ExpiresAt, c.zone()) {
 		at, err := parseExpiry(text, c.zone())
 		if edit.ExpiresAt = &at; err != nil {

@@ -32,7 +32,7 @@ const (
 type Store interface {
 	schema.AttemptStore
 	LinkPassword(ctx context.Context, id int64) (hash string, version int64, err error)
-	schema.SharedStore
+	schema.ValueStore
 }
 
 // Checker checks attempts. Its methods may be called concurrently.

@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 	testkit.Must(t, err)
 	add := func(alias string, version int64, hash string) int64 {
 		link := schema.Link{AccountID: account.ID, Hash: alias, URL: "https://example.org/", Active: true, CreatedAt: now,
-			Extension: &schema.Extension{Password: version}, PasswordHash: hash}
+			Behaviour: &schema.Behaviour{Password: version}, PasswordHash: hash}
 		testkit.Must(t, store.CreateLink(t.Context(), &link))
 		return link.ID
 	}

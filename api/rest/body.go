@@ -117,7 +117,7 @@ func (b *body) setRequest(req *shorten.Request) {
 	req.ExpiresAt = b.time(shorten.FieldExpiresAt)
 	b.decodeOptional(shorten.FieldExpiredURL, &req.ExpiredURL, badExpired)
 	b.decode(shorten.FieldForwardQuery, &req.ForwardQuery, badActive)
-	req.Extension = b.extension()
+	req.Behaviour = b.extension()
 	req.Malformed = b.malformed
 }
 
@@ -147,14 +147,14 @@ func (b *body) edit() shorten.Edit {
 	case edit.ExpiredURL != nil && *edit.ExpiredURL == "":
 		b.reject(shorten.FieldExpiredURL, "The expired URL must not be empty: null removes it.")
 	}
-	edit.Extension = b.extension()
+	edit.Behaviour = b.extension()
 	edit.Malformed = b.malformed
 	return edit
 }
 
-// extension returns the texts of the fields of an extension.
-func (b *body) extension() shorten.Extension {
-	return shorten.Extension{Rules: b.field(shorten.FieldRules), Variants: b.field(shorten.FieldVariants),
+// behaviour returns the texts of the fields of a behaviour.
+func (b *body) extension() shorten.Behaviour {
+	return shorten.Behaviour{Rules: b.field(shorten.FieldRules), Variants: b.field(shorten.FieldVariants),
 		Card:     b.field(shorten.FieldCard),
 		Password: b.field(shorten.FieldPassword), MaxClicks: b.field(shorten.FieldMaxClicks)}
 }

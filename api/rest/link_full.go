@@ -154,7 +154,7 @@ func newLinkFields(shortener *shorten.Shortener, link schema.Link) linkFields {
 		full.ExpiredURL = &link.ExpiredURL
 	}
 	full.Rules = []schema.Rule{}
-	if e := link.Extension; e != nil {
+	if e := link.Behaviour; e != nil {
 		full.Rules, full.Variants, full.Card = append(full.Rules, e.Rules...), e.Variants, e.Card
 		full.HasPassword = e.Password != 0
 		if e.MaxClicks != 0 {

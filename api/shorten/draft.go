@@ -61,8 +61,8 @@ func (d *draft) begin(req *Request, now time.Time) {
 		d.link.ExpiredURL = *req.ExpiredURL
 		d.parse(FieldExpiredURL, d.link.ExpiredURL)
 	}
-	if !req.Extension.isZero() {
-		d.link.Extension = d.v.extension(req.Extension, nil, d.parse)
+	if !req.Behaviour.isZero() {
+		d.link.Behaviour = d.v.extension(req.Behaviour, nil, d.parse)
 	}
 }
 

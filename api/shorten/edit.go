@@ -16,7 +16,7 @@ type Edit struct {
 	ExpiresAt      *time.Time // zero: never; fractions of a second are cut off
 	ExpiredURL     *string    // "": none
 	ForwardQuery   *bool
-	Extension
+	Behaviour
 
 	AddTags, RemoveTags []string // for ChangeAll: a link keeps its other tags
 
@@ -48,10 +48,10 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 		change.PasswordHash = passwordHash
 		seen := link
 		err = s.links.UpdateLink(ctx, &link, change, now)
-		if edit.Unchanged || change.Extension == nil || schema.ErrorCode(err) != schema.CodeConflict || try == maxEdits {
+		if edit.Unchanged || change.Behaviour == nil || schema.ErrorCode(err) != schema.CodeConflict || try == maxEdits {
 			return link, gone(err)
 		}
-		// Another edit has changed another part of the extension.
+		// Another edit has changed another part of the behaviour.
 		if link, err = schema.FindLink(ctx, s.links, seen.DomainID, seen.Hash); err == nil && link.ID != seen.ID {
 			err = NotFound()
 		}
@@ -106,10 +106,10 @@ func (v *validation) edit(
 			*change.ExpiresAt = v.expiry(*edit.ExpiresAt, now)
 		}
 	}
-	if !edit.Extension.isZero() {
-		change.Extension = v.extension(edit.Extension, link.Extension, eachURL)
-		if change.Extension == nil {
-			change.Extension = new(schema.Extension)
+	if !edit.Behaviour.isZero() {
+		change.Behaviour = v.extension(edit.Behaviour, link.Behaviour, eachURL)
+		if change.Behaviour == nil {
+			change.Behaviour = new(schema.Behaviour)
 		}
 	}
 	if change == (schema.LinkEdit{Unchanged: edit.Unchanged}) && len(v.invalid) == 0 {

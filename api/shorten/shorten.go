@@ -42,7 +42,7 @@ type Request struct {
 	ExpiresAt    *time.Time // nil: never; fractions of a second are cut off
 	ExpiredURL   *string    // nil: none
 	ForwardQuery bool
-	Extension
+	Behaviour
 
 	// Links that come from elsewhere:
 	KeepHash     bool      // CustomAlias may be any valid hash that is not reserved in any letter case

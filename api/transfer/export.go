@@ -124,9 +124,9 @@ func (e *Exporter) writePage(ctx context.Context, out *csv.Writer, links []schem
 
 // cells returns the cells of exportColumns. Only what users write needs a guard.
 func (e *Exporter) cells(link schema.Link, clicks int64) []string {
-	var extension schema.Extension
-	if link.Extension != nil {
-		extension = *link.Extension
+	var extension schema.Behaviour
+	if link.Behaviour != nil {
+		extension = *link.Behaviour
 	}
 	return []string{
 		e.base.ShortURL(link), Guard(link.Hash), link.Host, Guard(link.URL), Guard(link.Title),
@@ -145,7 +145,7 @@ func formatLimit(most int64) string {
 	return strconv.FormatInt(most, 10)
 }
 
-// formatJSON returns a part of an extension in the form of the API, and "" for a missing part.
+// formatJSON returns a part of a behaviour in the form of the API, and "" for a missing part.
 func formatJSON(part any) string {
 	text, _ := json.Marshal(part) // strings and numbers can be encoded
 	if string(text) == "null" {

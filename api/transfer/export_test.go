@@ -93,8 +93,8 @@ func TestExport(t *testing.T) {
 		link := f.link(t, 0, "p")
 		hash, _, err := f.LinkPassword(t.Context(), link.ID)
 		testkit.Must(t, err)
-		if ok, err := auth.VerifyPassword(hash, " öpen "); !ok || link.Extension == nil || link.Extension.Password == 0 {
-			t.Error(link.Extension, hash, err)
+		if ok, err := auth.VerifyPassword(hash, " öpen "); !ok || link.Behaviour == nil || link.Behaviour.Password == 0 {
+			t.Error(link.Behaviour, hash, err)
 		}
 		file := f.export(t, f.account)
 		if strings.Contains(file, "argon2") || !strings.Contains(file, ",true,") {

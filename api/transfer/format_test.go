@@ -36,7 +36,7 @@ var exports = map[string]struct {
 			Active:    true,
 			CreatedAt: utc("2024-02-29T10:00:00Z"), ExpiresAt: utc("2099-01-02T03:04:05Z"),
 			ExpiredURL:   "https://example.com/over",
-			ForwardQuery: true, Extension: &schema.Extension{
+			ForwardQuery: true, Behaviour: &schema.Behaviour{
 				Rules: []schema.Rule{{Name: "a", If: schema.Conditions{OS: []string{"iOS"}, From: 1893456000},
 					URL: "https://example.com/i"}},
 				Variants: []schema.Variant{{Name: "x", URL: "https://example.com/x", Weight: 99},

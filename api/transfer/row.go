@@ -91,7 +91,7 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 	if expired := cells[shorten.FieldExpiredURL]; expired != "" {
 		it.request.ExpiredURL = &expired
 	}
-	it.request.Extension = shorten.Extension{Rules: cells[shorten.FieldRules], Variants: cells[shorten.FieldVariants],
+	it.request.Behaviour = shorten.Behaviour{Rules: cells[shorten.FieldRules], Variants: cells[shorten.FieldVariants],
 		Card: cells[shorten.FieldCard], MaxClicks: cells[shorten.FieldMaxClicks]}
 	it.password(cells, r.layout.format)
 	if it.alias == "" {

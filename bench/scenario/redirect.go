@@ -51,7 +51,7 @@ func runConnections(ctx context.Context, r *run) error {
 }
 
 // measureRedirects measures the whole service and peers and, if the run has started the service, bare servers and the
-// edge alone, also with links that have extensions.
+// edge alone, also with links that have behaviours.
 func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits *workload.Visits,
 	with ...extended) error {
 	whole := contender.Visited(service, visits, r.load(visits.Reconnect))

@@ -88,18 +88,18 @@ func CreateCatalogue(ctx context.Context, on Engines, firstID int64, links workl
 }
 
 // Rules ask what most rules ask, and lead to a URL.
-func Rules(url string) *schema.Extension {
-	return &schema.Extension{Rules: []schema.Rule{
+func Rules(url string) *schema.Behaviour {
+	return &schema.Behaviour{Rules: []schema.Rule{
 		{Name: "phones", If: schema.Conditions{Device: []string{"mobile"}, OS: []string{"iOS"}}, URL: url},
 		{Name: "germans", If: schema.Conditions{Language: []string{"de"}}, URL: url}}}
 }
 
 // Limit is a limit of clicks that no benchmark uses up.
-func Limit(string) *schema.Extension { return &schema.Extension{MaxClicks: schema.MaxClickLimit} }
+func Limit(string) *schema.Behaviour { return &schema.Behaviour{MaxClicks: schema.MaxClickLimit} }
 
-// CreateExtendedLinks adds an account whose links have extensions to the store of a system that has yet to start.
+// CreateExtendedLinks adds an account whose links have behaviours to the store of a system that has yet to start.
 func CreateExtendedLinks(ctx context.Context, on Engines, name string, links workload.Links,
-	extension func(url string) *schema.Extension) (err error) {
+	extension func(url string) *schema.Behaviour) (err error) {
 	store, err := on.OpenLinks(ctx)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func CreateExtendedLinks(ctx context.Context, on Engines, name string, links wor
 	for i := range links.Count {
 		link := schema.Link{AccountID: account.ID, Hash: links.Hash(i), URL: links.URL(i), Active: true,
 			CreatedAt: account.CreatedAt,
-			Extension: extension(links.URL(i))}
+			Behaviour: extension(links.URL(i))}
 		if err := store.CreateLink(ctx, &link); err != nil {
 			return fmt.Errorf("create link %d with %s: %w", i, name, err)
 		}

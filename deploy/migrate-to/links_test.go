@@ -47,7 +47,7 @@ func (e *env) fillLinks(t *testing.T, links *linkstore.Store, account schema.Acc
 		Links: []schema.Link{
 			{DomainID: domain.ID, Hash: "limited", URL: "https://example.com/ü", Tags: []string{"spring"}, Active: true,
 				CreatedAt: now,
-				ExpiresAt: later, Extension: &schema.Extension{MaxClicks: 1000}},
+				ExpiresAt: later, Behaviour: &schema.Behaviour{MaxClicks: 1000}},
 			{Hash: "deleted", URL: "https://example.com/", Active: true, CreatedAt: now}},
 		Answer: func([]schema.Link, []error) ([]byte, error) { return []byte("answer"), nil }}
 	testkit.Must(t, links.CreateLinks(ctx, &call))

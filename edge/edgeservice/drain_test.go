@@ -56,7 +56,7 @@ func TestDrain(t *testing.T) {
 	}
 	t.Run("gives back unused leases of limited links", func(t *testing.T) {
 		link := schema.Link{AccountID: 1, Hash: "limited", URL: "https://example.com/", Active: true,
-			CreatedAt: time.Now(), Extension: &schema.Extension{MaxClicks: 320}}
+			CreatedAt: time.Now(), Behaviour: &schema.Behaviour{MaxClicks: 320}}
 		testkit.Must(t, links.CreateLink(t.Context(), &link))
 		cfg := leave(t, 0)
 		left, err := spool.Open(cfg, log)

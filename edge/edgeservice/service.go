@@ -35,7 +35,7 @@ const stopGrace = 5 * time.Second
 // Links is the link store as an edge uses it. Its methods are those of schema.Database.
 type Links interface {
 	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
-	Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error)
+	EdgeLinks(ctx context.Context, keys []schema.LinkKey) ([]schema.EdgeLink, error)
 	AppLinks(ctx context.Context, domainID int64) (schema.AppLinks, error)
 	PendingChanges(ctx context.Context, after int64) (schema.Pending, error)
 	certificate.Store
@@ -214,7 +214,7 @@ func (s *Service) Metrics() *metrics.Set { return s.metrics }
 
 // Ready returns nil if the edge can look up links and record clicks, or else a service.Unready.
 func (s *Service) Ready(ctx context.Context) error {
-	if _, err := s.links.Destinations(ctx, []schema.LinkKey{{}}); err != nil {
+	if _, err := s.links.EdgeLinks(ctx, []schema.LinkKey{{}}); err != nil {
 		return &service.Unready{What: "link store", Cause: err}
 	}
 	if err := s.spool.Ready(); err != nil {

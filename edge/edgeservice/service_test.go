@@ -103,7 +103,7 @@ func openLinks(t *testing.T) *links {
 			return (*hook)()
 		}
 		return nil
-	}, "LinksByHash", "Destinations"))
+	}, "LinksByHash", "EdgeLinks"))
 	return l
 }
 

@@ -70,7 +70,7 @@ func (h *Handler) find(q *request, hash []byte) (target resolve.Target, err erro
 	return target, err, true
 }
 
-// follow answers a request for a link that was found, or not. Stops, expiries, extensions and forwarded queries are
+// follow answers a request for a link that was found, or not. Stops, expiries, behaviours and forwarded queries are
 // applied here, before the click is recorded. It returns false if the click has to wait for a goroutine.
 func (h *Handler) follow(q *request, target resolve.Target, err error) bool {
 	switch {

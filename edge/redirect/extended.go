@@ -14,7 +14,7 @@ import (
 	"linkstream/schema/enrich/programs"
 )
 
-// extended answers a request for a link with an extension, in this order: a visitor without the link's password is
+// extended answers a request for a link with a behaviour, in this order: a visitor without the link's password is
 // asked for it; a program that draws a preview gets the card; a link whose limit is used up leads where expired ones
 // do; else the first rule that matches, a variant or the link's URL says where the visitor is sent. It returns false if
 // a goroutine has to answer.

@@ -45,11 +45,11 @@ func newRuledEdge(t testing.TB) *edge {
 	})
 }
 
-// extend creates a link to https://example.com/ with an extension.
-func (e *edge) extend(t testing.TB, hash string, x schema.Extension) schema.Link {
+// extend creates a link to https://example.com/ with a behaviour.
+func (e *edge) extend(t testing.TB, hash string, x schema.Behaviour) schema.Link {
 	t.Helper()
 	x.Share(nil)
-	return e.create(t, schema.Link{Hash: hash, URL: "https://example.com/", ForwardQuery: true, Extension: &x})
+	return e.create(t, schema.Link{Hash: hash, URL: "https://example.com/", ForwardQuery: true, Behaviour: &x})
 }
 
 // rules returns rules that send visitors to https://example.com/0, /1 and so on.
@@ -94,7 +94,7 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			hash := fmt.Sprint("rule", i)
-			e.extend(t, hash, schema.Extension{Rules: rules(c.rule)})
+			e.extend(t, hash, schema.Behaviour{Rules: rules(c.rule)})
 			visit := func(visits [][4]string, want string) {
 				for _, v := range visits {
 					path, forwarded := "/"+hash, want
@@ -117,8 +117,8 @@ func TestRules(t *testing.T) {
 func TestFirstRule(t *testing.T) {
 	e := newRuledEdge(t)
 	phones, germans := schema.Conditions{Device: []string{"mobile"}}, schema.Conditions{Language: []string{"de"}}
-	link := e.extend(t, "abc", schema.Extension{Rules: rules(phones, germans)})
-	unsafe := e.extend(t, "unsafe", schema.Extension{
+	link := e.extend(t, "abc", schema.Behaviour{Rules: rules(phones, germans)})
+	unsafe := e.extend(t, "unsafe", schema.Behaviour{
 		Rules: []schema.Rule{{Name: "a", If: phones, URL: "https://unsafe.example/"}}})
 	addr := e.serve(t, 1)
 	visit := func(hash, agent, language, want string) {
@@ -161,7 +161,7 @@ func TestVariants(t *testing.T) {
 	e, other := newEdge(t, func(e *edge) { e.spoolCfg.MaxBytes = 256 << 20 }),
 		newEdge(t, func(e *edge) { e.spoolCfg.MaxBytes = 256 << 20 })
 	weights := []int{50, 30, 19, 1}
-	x := schema.Extension{}
+	x := schema.Behaviour{}
 	for i, weight := range weights {
 		x.Variants = append(x.Variants, schema.Variant{Name: fmt.Sprint("v", i), URL: fmt.Sprint("https://example.com/v", i),
 			Weight: weight})
@@ -186,11 +186,11 @@ func TestVariants(t *testing.T) {
 	if chi > 16.27 { // p = 0.001 with three degrees of freedom
 		t.Errorf("χ² = %.1f of %v", chi, counts)
 	}
-	next := *link.Extension
+	next := *link.Behaviour
 	next.Variants = []schema.Variant{x.Variants[1], x.Variants[0], x.Variants[2]}
 	next.Variants[1].Weight = 51 // the weight of the smallest variant
-	next.Share(link.Extension)
-	testkit.Must(t, e.store.UpdateLink(t.Context(), &link, schema.LinkEdit{Extension: &next}, time.Now()))
+	next.Share(link.Behaviour)
+	testkit.Must(t, e.store.UpdateLink(t.Context(), &link, schema.LinkEdit{Behaviour: &next}, time.Now()))
 	e.resolver.Drop(schema.Change{Hash: "abc"})
 	for n := 0; n < visitors; n += 50 {
 		if got := e.variant(t, "abc", n); got != chosen[n] && !strings.HasSuffix(chosen[n], "v3") {
@@ -201,10 +201,10 @@ func TestVariants(t *testing.T) {
 
 func TestCards(t *testing.T) {
 	e := newEdge(t, nil)
-	e.extend(t, "card", schema.Extension{Card: &schema.Card{Title: `A "title" & <more>`, Description: "ü",
+	e.extend(t, "card", schema.Behaviour{Card: &schema.Card{Title: `A "title" & <more>`, Description: "ü",
 		Image: new("https://example.com/ü.png")},
 		Rules: rules(schema.Conditions{Browser: []string{"Googlebot"}})})
-	e.extend(t, "bare", schema.Extension{Rules: rules(schema.Conditions{Browser: []string{"Googlebot"}})})
+	e.extend(t, "bare", schema.Behaviour{Rules: rules(schema.Conditions{Browser: []string{"Googlebot"}})})
 	addr := e.serve(t, 1)
 	for _, agent := range []string{
 		discord, "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "Twitterbot/1.0",
@@ -266,7 +266,7 @@ func TestExtendedInstantAnswers(t *testing.T) {
 		return c
 	}
 	for i := range 60 {
-		x := schema.Extension{}
+		x := schema.Behaviour{}
 		for range random.IntN(4) {
 			x.Rules = append(x.Rules, rules(condition(), condition())...)
 		}

@@ -211,7 +211,7 @@ type faultyStore struct {
 func newFaultyStore(t testing.TB) *faultyStore {
 	s := new(faultyStore)
 	begin := func(context.Context) error { return s.begin() }
-	s.Store = storetest.Faulty(sqlitetest.New(t), storetest.FaultOf(begin, "Destinations", "LinksByHash",
+	s.Store = storetest.Faulty(sqlitetest.New(t), storetest.FaultOf(begin, "EdgeLinks", "LinksByHash",
 		"VerifiedDomain", "AppLinks", "TakeLease"))
 	return s
 }

@@ -25,7 +25,7 @@ func TestLanguages(t *testing.T) {
 	e.link(t, 0, "off", "https://example.com/")
 	e.link(t, 0, "down", "https://example.com/")
 	e.link(t, 0, "unsafe", "https://unsafe.example/")
-	e.create(t, schema.Link{Hash: "secret", URL: "https://example.com/", Extension: &schema.Extension{Password: 1}})
+	e.create(t, schema.Link{Hash: "secret", URL: "https://example.com/", Behaviour: &schema.Behaviour{Password: 1}})
 	e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: time.Now().Add(-time.Hour)})
 	deleted := e.create(t, schema.Link{Hash: "deleted", URL: "https://example.com/"})
 	testkit.Must(t, e.store.DeleteLink(t.Context(), deleted, time.Now()))

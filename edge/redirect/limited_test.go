@@ -28,7 +28,7 @@ func TestLimitedLinks(t *testing.T) {
 			testkit.Equal(t, "location", resp.Header.Get("Location"), location)
 		}
 		t.Run("the link expires after its limit of visitors", func(t *testing.T) {
-			link := e.extend(t, "three", schema.Extension{MaxClicks: 3})
+			link := e.extend(t, "three", schema.Behaviour{MaxClicks: 3})
 			for range 3 {
 				resp, _ := get(t, http.MethodHead, "three", "User-Agent", firefox)
 				want(t, resp, http.StatusFound, "https://example.com/")
@@ -53,7 +53,7 @@ func TestLimitedLinks(t *testing.T) {
 		})
 		t.Run("then a visit of the expired URL counts as a click", func(t *testing.T) {
 			e.create(t, schema.Link{Hash: "one", URL: "https://example.com/", ExpiredURL: "https://example.com/gone",
-				Extension: &schema.Extension{MaxClicks: 1, Rules: rules(schema.Conditions{Device: []string{schema.Mobile}})}})
+				Behaviour: &schema.Behaviour{MaxClicks: 1, Rules: rules(schema.Conditions{Device: []string{schema.Mobile}})}})
 			resp, _ := get(t, http.MethodGet, "one", "User-Agent", iPhone)
 			want(t, resp, http.StatusFound, "https://example.com/0")
 			for range 2 {
@@ -66,8 +66,8 @@ func TestLimitedLinks(t *testing.T) {
 			testkit.Equal(t, "clicks that count towards the limit", len(clicks), 1)
 		})
 		t.Run("without the link store only visitors with a lease are redirected", func(t *testing.T) {
-			e.extend(t, "leased", schema.Extension{MaxClicks: 6400})
-			e.extend(t, "cached", schema.Extension{MaxClicks: 6400})
+			e.extend(t, "leased", schema.Behaviour{MaxClicks: 6400})
+			e.extend(t, "cached", schema.Behaviour{MaxClicks: 6400})
 			resp, _ := get(t, http.MethodGet, "leased", "User-Agent", firefox)
 			want(t, resp, http.StatusFound, "https://example.com/")
 			_, err := e.resolver.Resolve([]byte("sho.rt"), []byte("cached"), netip.Addr{}, time.Now())
@@ -93,7 +93,7 @@ func TestFullSpoolSpendsNothing(t *testing.T) {
 			e.spoolCfg = spool.Config{Dir: e.spoolCfg.Dir, MaxBytes: 16 << 10, SegmentBytes: 4 << 10, Lanes: 1, Sync: time.Hour}
 		})
 		addr := e.serve(t, loops)
-		e.extend(t, "many", schema.Extension{MaxClicks: 1_000_000})
+		e.extend(t, "many", schema.Behaviour{MaxClicks: 1_000_000})
 		redirected := 0
 		for {
 			resp, _ := send(t, addr, http.MethodGet, "http://sho.rt/many", "User-Agent", firefox)

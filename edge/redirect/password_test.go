@@ -45,14 +45,14 @@ func TestPassword(t *testing.T) {
 				return schema.PasswordVerdict{Right: a.Password == "öpen & sesame", Version: version, Wait: wait}, away
 			}
 		})
-		extension := &schema.Extension{Password: version, Card: &schema.Card{Title: "A card"},
+		extension := &schema.Behaviour{Password: version, Card: &schema.Card{Title: "A card"},
 			Rules: []schema.Rule{{Name: "de", URL: "https://example.com/de", If: schema.Conditions{Language: []string{"de"}}}}}
 		link := e.create(t, schema.Link{Hash: "secret", URL: "https://example.com/", ForwardQuery: true,
-			Extension: extension})
-		e.create(t, schema.Link{Hash: "other", URL: "https://example.com/", Extension: extension})
+			Behaviour: extension})
+		e.create(t, schema.Link{Hash: "other", URL: "https://example.com/", Behaviour: extension})
 		e.create(t, schema.Link{Hash: "unsafe", URL: "https://unsafe.example/",
-			Extension: &schema.Extension{Password: version}})
-		e.create(t, schema.Link{Hash: "late", URL: "https://example.com/", Extension: extension,
+			Behaviour: &schema.Behaviour{Password: version}})
+		e.create(t, schema.Link{Hash: "late", URL: "https://example.com/", Behaviour: extension,
 			ExpiresAt:  time.Now().Add(-time.Hour),
 			ExpiredURL: "https://example.com/over"})
 		e.link(t, 0, "open", "https://example.com/")
@@ -147,7 +147,7 @@ func TestPassword(t *testing.T) {
 			wantPage(t, resp, body, "")
 			changed := *extension
 			changed.Password++
-			testkit.Must(t, e.store.UpdateLink(t.Context(), &link, schema.LinkEdit{Extension: &changed}, time.Now()))
+			testkit.Must(t, e.store.UpdateLink(t.Context(), &link, schema.LinkEdit{Behaviour: &changed}, time.Now()))
 			e.resolver.Drop(schema.Change{Hash: "secret"})
 			resp, body = send(t, addr, "GET", "http://sho.rt/secret", "Cookie", cookie)
 			wantPage(t, resp, body, "")

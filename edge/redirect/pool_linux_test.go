@@ -97,7 +97,7 @@ func TestRedirectOnLoopAllocatesNothing(t *testing.T) {
 
 func TestExtendedRedirectDoesNotAllocate(t *testing.T) {
 	e := newRuledEdge(t)
-	e.extend(t, "abc", schema.Extension{Rules: rules(schema.Conditions{Device: []string{"mobile"}},
+	e.extend(t, "abc", schema.Behaviour{Rules: rules(schema.Conditions{Device: []string{"mobile"}},
 		schema.Conditions{Country: []string{"AT"}, Language: []string{"he"}},
 		schema.Conditions{Query: map[string]string{"a": "b"}}), Card: &schema.Card{Title: "title"},
 		Variants: []schema.Variant{{Name: "a", URL: "https://example.com/a", Weight: 50},

@@ -39,10 +39,10 @@ func BenchmarkRedirect(b *testing.B) {
 	server := &fasthttp.Server{Handler: e.handler.Serve, NoDefaultServerHeader: true, NoDefaultContentType: true}
 	bareServer := &fasthttp.Server{Handler: bare, NoDefaultServerHeader: true, NoDefaultContentType: true}
 
-	e.extend(b, "ruled", schema.Extension{Rules: rules(schema.Conditions{Device: []string{"mobile"}},
+	e.extend(b, "ruled", schema.Behaviour{Rules: rules(schema.Conditions{Device: []string{"mobile"}},
 		schema.Conditions{Language: []string{"de"}}, schema.Conditions{Browser: []string{"Firefox"}})})
 
-	e.extend(b, "limited", schema.Extension{MaxClicks: schema.MaxClickLimit})
+	e.extend(b, "limited", schema.Behaviour{MaxClicks: schema.MaxClickLimit})
 	b.Run("handler/redirect", func(b *testing.B) { benchHandler(b, e.handler.Serve, "abcdefg") })
 	b.Run("handler/rules", func(b *testing.B) { benchHandler(b, e.handler.Serve, "ruled") })
 	b.Run("handler/limit", func(b *testing.B) { benchHandler(b, e.handler.Serve, "limited") })

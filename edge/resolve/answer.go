@@ -15,9 +15,9 @@ import (
 //	a location                    which begins with a visible character
 //	forwards, location            a byte before the location: the visitor's query string is appended to it
 //	long [| forwards], time of expiry in Unix seconds (8 bytes), length of the location (4 bytes), length of the location
-//	    after that time (4 bytes), location, location after that time, extension
+//	    after that time (4 bytes), location, location after that time, behaviour
 //
-// So a link without expiry, forwarding and extension takes no more memory than its location.
+// So a link without expiry, forwarding and behaviour takes no more memory than its location.
 const (
 	isTakenDown = 0
 	isDeleted   = 1
@@ -31,7 +31,7 @@ const longLen = 1 + 8 + 4 + 4
 const never = math.MaxInt64
 
 // appendAnswer appends the bytes of a link's entry.
-func appendAnswer(dst []byte, d *schema.Destination) []byte {
+func appendAnswer(dst []byte, d *schema.EdgeLink) []byte {
 	switch {
 	case d.Stopped == schema.Deleted:
 		return append(dst, isDeleted)
@@ -44,7 +44,7 @@ func appendAnswer(dst []byte, d *schema.Destination) []byte {
 	if d.ForwardQuery {
 		flags |= forwards
 	}
-	if d.ExpiresAt.IsZero() && d.Extension == nil {
+	if d.ExpiresAt.IsZero() && d.Behaviour == nil {
 		if flags != 0 {
 			dst = append(dst, flags)
 		}
@@ -63,7 +63,7 @@ func appendAnswer(dst []byte, d *schema.Destination) []byte {
 	after := len(dst)
 	dst = appendLocation(dst, d.ExpiredURL)
 	binary.BigEndian.PutUint32(dst[begin-4:], uint32(len(dst)-after))
-	return appendExtension(dst, d.Extension)
+	return appendBehaviour(dst, d.Behaviour)
 }
 
 // decodeAnswer returns where a link leads at the time now, or why it leads nowhere. It does not allocate.
@@ -95,7 +95,7 @@ type answerParts struct {
 	before, after []byte // locations, empty if there are none
 	expiry        int64  // when before stops being the answer, in Unix seconds
 	forward       bool
-	extension     Extension
+	extension     Behaviour
 }
 
 // cutAnswer returns the parts of the answer of a link that is not stopped. They are zero for others.
@@ -115,7 +115,7 @@ func cutAnswer(answer []byte) answerParts {
 	end := before + after
 	expiry := int64(binary.BigEndian.Uint64(answer[1:]))
 	return answerParts{before: rest[:before:before], after: rest[before:end:end], expiry: expiry, forward: forward,
-		extension: Extension(rest[end:])}
+		extension: Behaviour(rest[end:])}
 }
 
 // validAnswer reports whether appendAnswer can have returned bytes that come from outside of the process.
@@ -133,5 +133,5 @@ func validAnswer(answer []byte) bool {
 		return false
 	}
 	locations := uint64(binary.BigEndian.Uint32(answer[9:])) + uint64(binary.BigEndian.Uint32(answer[13:]))
-	return locations <= uint64(len(answer)-longLen) && Extension(answer[longLen+int(locations):]).valid()
+	return locations <= uint64(len(answer)-longLen) && Behaviour(answer[longLen+int(locations):]).valid()
 }

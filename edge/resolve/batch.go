@@ -185,7 +185,7 @@ func (l *line) finish(batch []*flight[linkIDs]) []*flight[linkIDs] {
 }
 
 // ask returns what the store has for each of a batch. It turns a panic into an error.
-func (q *linkQuery) ask(ctx context.Context, batch []*flight[linkIDs]) (found []schema.Destination, err error) {
+func (q *linkQuery) ask(ctx context.Context, batch []*flight[linkIDs]) (found []schema.EdgeLink, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = schema.Errorf(schema.CodeInternal, "panic: %v\n%s", cause, debug.Stack())
@@ -199,7 +199,7 @@ func (q *linkQuery) ask(ctx context.Context, batch []*flight[linkIDs]) (found []
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	found, err = q.links.Destinations(ctx, keys)
+	found, err = q.links.EdgeLinks(ctx, keys)
 	if err != nil {
 		return nil, fmt.Errorf("look up %d links: %w", len(keys), err)
 	}
@@ -207,7 +207,7 @@ func (q *linkQuery) ask(ctx context.Context, batch []*flight[linkIDs]) (found []
 }
 
 // publish ends a batch whose links were found, or not.
-func (q *linkQuery) publish(batch []*flight[linkIDs], found []schema.Destination) {
+func (q *linkQuery) publish(batch []*flight[linkIDs], found []schema.EdgeLink) {
 	var scratch []byte
 	for _, f := range batch {
 		d := &found[f.number]

@@ -65,7 +65,7 @@
 // # Answers
 //
 // An entry holds the whole answer (answer.go): the location, when the link expires and its location then, whether it
-// forwards queries, its extension (extension.go), or why it has no location. So expiry is exact to the second and
+// forwards queries, its behaviour (behaviour.go), or why it has no location. So expiry is exact to the second and
 // needs no look-up. Preview and AppLinks read cached links from the store, too: titles, dates and documents are not
 // worth the memory of every entry.
 //

@@ -211,7 +211,7 @@ func TestDropConcurrently(t *testing.T) {
 		for i := range 100 { // the cache takes entries at a time of its own
 			hash := fmt.Sprint("link-", i)
 			e.link(t, 0, hash, "https://example.com/")
-			found := schema.Destination{LinkID: int64(i + 1), AccountID: e.accountID, URL: "https://example.com/", Active: true}
+			found := schema.EdgeLink{LinkID: int64(i + 1), AccountID: e.accountID, URL: "https://example.com/", Active: true}
 			resolve.ChangeAfterLookup(e.resolver, hash, found, func() { e.change(t, hash, false) })
 			e.wantActive(t, hash, start, false)
 		}

@@ -26,8 +26,8 @@ type SavedRecord struct {
 // Records of a link and of a host.
 var (
 	SavedLink     = savedLink("abc", []byte("https://example.com/"))
-	SavedExtended = savedLink("abc", appendAnswer(nil, &schema.Destination{
-		URL: "https://example.com/", Active: true, ExpiredURL: "https://late.example/", Extension: &someExtension}))
+	SavedExtended = savedLink("abc", appendAnswer(nil, &schema.EdgeLink{
+		URL: "https://example.com/", Active: true, ExpiredURL: "https://late.example/", Behaviour: &someBehaviour}))
 	SavedHost = SavedRecord{kindHost, appendHost(nil, newEntry(domainID(3), []byte("go.example.com"),
 		appendSite(nil, &schema.Site{RootURL: "https://example.com/", NotFoundURL: "https://example.com/404",
 			ExpiredURL: "https://example.com/late"}, true)))}
@@ -37,8 +37,8 @@ func savedLink(hash string, answer []byte) SavedRecord {
 	return SavedRecord{kindLink, appendLink(nil, newEntry(linkIDs{1, 2}, new(linkKey).append(0, []byte(hash)), answer))}
 }
 
-// someExtension has every field.
-var someExtension = schema.Extension{
+// someBehaviour has every field.
+var someBehaviour = schema.Behaviour{
 	Rules: []schema.Rule{{Name: "a", URL: "https://example.com/a", If: schema.Conditions{
 		Device: []string{"mobile"}, OS: []string{"iOS"}, Browser: []string{"Safari"}, Language: []string{"de"},
 		Country: []string{"AT"}, Query: map[string]string{"a": "b", "c": AnyValue},
@@ -85,7 +85,7 @@ func HoldPosition(r *Resolver) (release func(Position)) {
 
 // ChangeAfterLookup calls change when a look-up on the default domain has found a link, and requests do not find it in
 // the cache yet.
-func ChangeAfterLookup(r *Resolver, hash string, found schema.Destination, change func()) {
+func ChangeAfterLookup(r *Resolver, hash string, found schema.EdgeLink, change func()) {
 	c := r.links
 	look := c.begin
 	c.begin = func(*flight[linkIDs]) {}

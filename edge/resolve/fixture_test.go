@@ -160,11 +160,11 @@ func heapBytes() (size int64) {
 
 // faultyStore is a link store that counts look-ups and fails on command.
 type faultyStore struct {
-	*linkstore.Store // with the faults of all look-ups but Destinations
+	*linkstore.Store // with the faults of all look-ups but EdgeLinks
 	plain            *linkstore.Store
 
 	fault    atomic.Pointer[func(context.Context) error]
-	answered atomic.Bool  // Destinations reads the store before the fault, not after it
+	answered atomic.Bool  // EdgeLinks reads the store before the fault, not after it
 	endless  atomic.Bool  // there is a link to endlessURL at every hash
 	lookups  atomic.Int64 // of hosts and of links, however many in a query
 	running  atomic.Int64
@@ -205,24 +205,24 @@ func (s *faultyStore) begin(ctx context.Context, keys ...schema.LinkKey) error {
 	return nil
 }
 
-func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
+func (s *faultyStore) EdgeLinks(ctx context.Context, keys []schema.LinkKey) ([]schema.EdgeLink, error) {
 	s.queries.Add(1)
 	if s.answered.Load() {
-		found, err := s.plain.Destinations(ctx, keys)
+		found, err := s.plain.EdgeLinks(ctx, keys)
 		return found, errors.Join(err, s.begin(ctx, keys...))
 	}
 	err := s.begin(ctx, keys...)
-	found := make([]schema.Destination, len(keys))
+	found := make([]schema.EdgeLink, len(keys))
 	switch {
 	case schema.ErrorCode(err) == schema.CodeNotFound:
 		return found, nil
 	case err != nil:
 		return nil, err
 	case !s.endless.Load():
-		return s.plain.Destinations(ctx, keys)
+		return s.plain.EdgeLinks(ctx, keys)
 	}
 	for i := range keys {
-		found[i] = schema.Destination{LinkID: 1, AccountID: 1, URL: endlessURL, Active: true}
+		found[i] = schema.EdgeLink{LinkID: 1, AccountID: 1, URL: endlessURL, Active: true}
 	}
 	return found, nil
 }

@@ -44,7 +44,7 @@ type Resolver struct {
 // linkStore is the part of schema.LinkStore that a resolver uses.
 type linkStore interface {
 	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
-	Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error)
+	EdgeLinks(ctx context.Context, keys []schema.LinkKey) ([]schema.EdgeLink, error)
 }
 
 // domainStore is the part of schema.DomainStore that a resolver uses.
@@ -67,9 +67,9 @@ type Target struct {
 	entry *entry[linkIDs]
 }
 
-// Extended returns the location of a link with Stop Extended without its rules and variants, and its extension. They
+// Extended returns the location of a link with Stop Extended without its rules and variants, and its behaviour. They
 // belong to the cache, as Location does.
-func (t *Target) Extended() (location []byte, x Extension) {
+func (t *Target) Extended() (location []byte, x Behaviour) {
 	a := cutAnswer(t.entry.answer())
 	return a.before, a.extension
 }
@@ -286,7 +286,7 @@ func (r *Resolver) finish(t *Target) {
 	}
 }
 
-// Expire makes the target of a link with an extension what it is once the link has expired.
+// Expire makes the target of a link with a behaviour what it is once the link has expired.
 func (r *Resolver) Expire(t *Target) {
 	t.Location, t.Stop = cutAnswer(t.entry.answer()).after, NotStopped
 	if len(t.Location) == 0 {

@@ -154,12 +154,12 @@ type slowLinks struct {
 	queries *atomic.Int64
 }
 
-func (s slowLinks) Destinations(_ context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
+func (s slowLinks) EdgeLinks(_ context.Context, keys []schema.LinkKey) ([]schema.EdgeLink, error) {
 	s.queries.Add(1)
 	time.Sleep(10 * time.Millisecond)
-	found := make([]schema.Destination, len(keys))
+	found := make([]schema.EdgeLink, len(keys))
 	for i := range found {
-		found[i] = schema.Destination{LinkID: 1, AccountID: 2, URL: endlessURL, Active: true}
+		found[i] = schema.EdgeLink{LinkID: 1, AccountID: 2, URL: endlessURL, Active: true}
 	}
 	return found, nil
 }

@@ -55,7 +55,7 @@ const (
 func linkFields(l *schema.Link) []any {
 	return []any{&l.ID, &l.AccountID, &l.DomainID, &l.Host, &l.Hash, &l.URL, &l.Active, &l.Ordinal, &l.CreatedAt,
 		&l.UpdatedAt, &l.Title, schema.TagsColumn{List: &l.Tags}, &l.ExpiresAt, &l.ExpiredURL, &l.ForwardQuery,
-		schema.ExtensionColumn{Of: &l.Extension}, &l.Stopped}
+		schema.BehaviourColumn{Of: &l.Behaviour}, &l.Stopped}
 }
 
 // keyLists returns the lists of {keys}.
@@ -74,16 +74,16 @@ func (s *Store) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schem
 	return links, wrap(err, "read %d links", len(keys))
 }
 
-// Destinations implements schema.LinkStore.
-func (s *Store) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
+// EdgeLinks implements schema.LinkStore.
+func (s *Store) EdgeLinks(ctx context.Context, keys []schema.LinkKey) ([]schema.EdgeLink, error) {
 	domains, hashes := keyLists(keys)
-	found := make([]schema.Destination, len(keys))
+	found := make([]schema.EdgeLink, len(keys))
 	rows, err := s.db.Query(ctx, statement(destinations, []any{domains, hashes}))
 	if err == nil {
 		var place int64
-		var d schema.Destination
+		var d schema.EdgeLink
 		err = each(rows, []any{&place, &d.LinkID, &d.AccountID, &d.URL, &d.Active, &d.ExpiresAt, &d.ExpiredURL,
-			&d.ForwardQuery, schema.ExtensionColumn{Of: &d.Extension}, &d.Stopped}, func() error {
+			&d.ForwardQuery, schema.BehaviourColumn{Of: &d.Behaviour}, &d.Stopped}, func() error {
 			found[place-1] = d
 			return nil
 		})
@@ -179,8 +179,8 @@ func (s *Store) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]
 
 // LinkPassword implements schema.LinkStore.
 func (s *Store) LinkPassword(ctx context.Context, id int64) (hash string, version int64, err error) {
-	var extension *schema.Extension
-	err = get(ctx, s.db, []any{&hash, schema.ExtensionColumn{Of: &extension}}, linkPassword, id)
+	var extension *schema.Behaviour
+	err = get(ctx, s.db, []any{&hash, schema.BehaviourColumn{Of: &extension}}, linkPassword, id)
 	if extension != nil {
 		version = extension.Password
 	}

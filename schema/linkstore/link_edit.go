@@ -69,7 +69,7 @@ func updateArgs(link *schema.Link, edit schema.LinkEdit, at time.Time) []any {
 	return []any{link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active, edit.ExpiresAt != nil,
 		edit.ExpiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.URL, link.Title,
 		schema.TagsColumn{List: &link.Tags},
-		link.ExpiredURL, link.ForwardQuery, link.ExpiresAt, edit.ExtensionText(), link.Extension.Text(), edit.PasswordHash}
+		link.ExpiredURL, link.ForwardQuery, link.ExpiresAt, edit.BehaviourText(), link.Behaviour.Text(), edit.PasswordHash}
 }
 
 // DeleteLink implements schema.LinkStore.

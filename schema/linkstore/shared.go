@@ -14,7 +14,7 @@ const (
 	deleteSharedValues = `DELETE FROM shared_values WHERE name{binary} >= $1 AND name{binary} < $2`
 )
 
-// SharedValue implements schema.SharedStore.
+// SharedValue implements schema.ValueStore.
 func (s *Store) SharedValue(ctx context.Context, name string, first []byte) (found []byte, err error) {
 	err = get(ctx, s.db, value(&found), sharedValue, name)
 	if schema.ErrorCode(err) == schema.CodeNotFound && len(first) > 0 {
@@ -25,13 +25,13 @@ func (s *Store) SharedValue(ctx context.Context, name string, first []byte) (fou
 	return found, wrap(err, "read shared value %q", name)
 }
 
-// SetSharedValue implements schema.SharedStore.
+// SetSharedValue implements schema.ValueStore.
 func (s *Store) SetSharedValue(ctx context.Context, name string, content []byte) error {
 	_, err := exec(ctx, s.db, setSharedValue, name, content)
 	return wrap(err, "store shared value %q", name)
 }
 
-// DeleteSharedValues implements schema.SharedStore.
+// DeleteSharedValues implements schema.ValueStore.
 func (s *Store) DeleteSharedValues(ctx context.Context, from, before string) error {
 	_, err := exec(ctx, s.db, deleteSharedValues, from, before)
 	return wrap(err, "delete shared values before %q", before)

@@ -35,7 +35,7 @@ func limitedLink(t *testing.T, store schema.Database, most int64) int64 {
 func addLimitedLink(t *testing.T, store schema.Database, account int64, hash string, most int64) schema.Link {
 	t.Helper()
 	link := newLink(account, 0, hash)
-	link.Extension = &schema.Extension{MaxClicks: most}
+	link.Behaviour = &schema.Behaviour{MaxClicks: most}
 	testkit.Must(t, store.CreateLink(t.Context(), &link))
 	return link
 }
@@ -108,7 +108,7 @@ func grantsNothing(t *testing.T, store schema.Database) {
 	testkit.WantCode(t, err, schema.CodeNotFound)
 	before, err := schema.FindLink(t.Context(), store, 0, "limited")
 	testkit.Must(t, err)
-	testkit.Must(t, store.UpdateLink(t.Context(), &before, schema.LinkEdit{Extension: new(schema.Extension)}, epoch))
+	testkit.Must(t, store.UpdateLink(t.Context(), &before, schema.LinkEdit{Behaviour: new(schema.Behaviour)}, epoch))
 	testkit.Equal(t, "without a limit", takeLease(t, store, 0, schema.LimitLease{LinkID: link, Call: 1, Granted: -1}),
 		int64(0))
 	testkit.Must(t, store.DeleteLink(t.Context(), before, epoch))
@@ -122,7 +122,7 @@ func followsLimit(t *testing.T, store schema.Database) {
 	testkit.Must(t, err)
 	set := func(most int64) {
 		t.Helper()
-		testkit.Must(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Extension: &schema.Extension{MaxClicks: most}},
+		testkit.Must(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Behaviour: &schema.Behaviour{MaxClicks: most}},
 			epoch))
 	}
 	testkit.Equal(t, "first", takeLease(t, store, 0, schema.LimitLease{LinkID: id, Call: 1, Granted: 4, Spent: 4}),

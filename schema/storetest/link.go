@@ -61,9 +61,9 @@ var linkBehaviours = []behaviour[schema.Database]{
 	{"Links returns nothing beyond the last page and without links", pagesBeyondLast},
 	{"Links returns page and total of one moment", pagesOfOneMoment},
 	{"LinksByHash returns what Link returns for each key", findsLinksByHash},
-	{"Destinations returns what Link returns for each key", findsDestinations},
+	{"EdgeLinks returns what Link returns for each key", findsEdgeLinks},
 	{"LinksByHash returns many links at once", findsManyLinksByHash},
-	{"Destinations returns many links at once", findsManyDestinations},
+	{"EdgeLinks returns many links at once", findsManyEdgeLinks},
 	{"UpdateLink deactivates and activates repeatedly", setsActive},
 }
 
@@ -309,13 +309,13 @@ func findsManyLinksByHash(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "links", len(got), links)
 }
 
-// destination is what Destinations returns of a link.
-func destination(l schema.Link) schema.Destination {
-	return schema.Destination{LinkID: l.ID, AccountID: l.AccountID, URL: l.URL, Active: l.Active, ExpiresAt: l.ExpiresAt,
-		ExpiredURL: l.ExpiredURL, ForwardQuery: l.ForwardQuery, Extension: l.Extension, Stopped: l.Stopped}
+// destination is what EdgeLinks returns of a link.
+func destination(l schema.Link) schema.EdgeLink {
+	return schema.EdgeLink{LinkID: l.ID, AccountID: l.AccountID, URL: l.URL, Active: l.Active, ExpiresAt: l.ExpiresAt,
+		ExpiredURL: l.ExpiredURL, ForwardQuery: l.ForwardQuery, Behaviour: l.Behaviour, Stopped: l.Stopped}
 }
 
-func findsDestinations(t *testing.T, store schema.Database) {
+func findsEdgeLinks(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domain, claimed := addDomain(t, store, owner.ID, "go.example.org", true),
 		addDomain(t, store, owner.ID, "later.example.org", false)
@@ -323,9 +323,9 @@ func findsDestinations(t *testing.T, store schema.Database) {
 		CreatedAt: time.Now(),
 		ExpiresAt: time.Now().Add(time.Hour).Truncate(time.Second).UTC(), ExpiredURL: "https://example.org/late",
 		ForwardQuery: true,
-		Extension:    extension("ü")}
+		Behaviour:    extension("ü")}
 	testkit.Must(t, store.CreateLink(t.Context(), &expiring))
-	want := map[schema.LinkKey]schema.Destination{}
+	want := map[schema.LinkKey]schema.EdgeLink{}
 	for _, l := range []schema.Link{
 		addLink(t, store, owner.ID, 0, "same"), addLink(t, store, owner.ID, domain.ID, "same"),
 		addLink(t, store, owner.ID, 0, "SAME"), addLink(t, store, owner.ID, claimed.ID, "lost"),
@@ -344,9 +344,9 @@ func findsDestinations(t *testing.T, store schema.Database) {
 		keys = append(keys, key)
 	}
 	for _, asked := range [][]schema.LinkKey{keys, keys[6:7], keys[:3], nil} {
-		got, err := store.Destinations(t.Context(), asked)
+		got, err := store.EdgeLinks(t.Context(), asked)
 		testkit.Must(t, err)
-		expected := make([]schema.Destination, len(asked))
+		expected := make([]schema.EdgeLink, len(asked))
 		for i, key := range asked {
 			expected[i] = want[key]
 		}
@@ -354,7 +354,7 @@ func findsDestinations(t *testing.T, store schema.Database) {
 	}
 }
 
-func findsManyDestinations(t *testing.T, store schema.Database) {
+func findsManyEdgeLinks(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	const links, asked = 20, 256
 	keys, want := make([]schema.LinkKey, asked), make([]int64, asked)
@@ -364,7 +364,7 @@ func findsManyDestinations(t *testing.T, store schema.Database) {
 			want[i] = addLink(t, store, owner.ID, 0, keys[i].Hash).ID
 		}
 	}
-	found, err := store.Destinations(t.Context(), keys)
+	found, err := store.EdgeLinks(t.Context(), keys)
 	testkit.Must(t, err)
 	got := make([]int64, len(found))
 	for i, d := range found {

@@ -62,7 +62,7 @@ func createsBatch(t *testing.T, store schema.Database) {
 		link.Title, link.Tags = fmt.Sprintf("Nº '%d' 🙂", i), [][]string{nil, {"one"}, {"a_b", "c-d"}}[i%3]
 		link.ForwardQuery = i%2 == 0
 		if i%8 == 5 {
-			link.Extension = extension(fmt.Sprint(i))
+			link.Behaviour = extension(fmt.Sprint(i))
 		}
 		if i%7 == 3 { // imported, from long ago
 			link.CreatedAt = hour(-i)

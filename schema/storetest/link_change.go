@@ -47,7 +47,7 @@ func editsMany(t *testing.T, store schema.Database) {
 				return schema.LinkEdit{}, refusal
 			}
 			tags := []string{"of-" + link.Hash}
-			return schema.LinkEdit{Tags: &tags, Active: new(false), Extension: extension("new")}, nil
+			return schema.LinkEdit{Tags: &tags, Active: new(false), Behaviour: extension("new")}, nil
 		}}
 	testkit.Must(t, store.ChangeLinks(t.Context(), changes))
 	testkit.Must(t, changes.Errs[0])
@@ -57,7 +57,7 @@ func editsMany(t *testing.T, store schema.Database) {
 	if !errors.Is(changes.Errs[3], refusal) {
 		t.Errorf("refused edit: %v", changes.Errs[3])
 	}
-	two.Tags, two.Active, two.Extension, two.UpdatedAt = []string{"of-two"}, false, extension("new"), hour(2)
+	two.Tags, two.Active, two.Behaviour, two.UpdatedAt = []string{"of-two"}, false, extension("new"), hour(2)
 	for _, want := range []schema.Link{one, two, foreign} {
 		got, err := schema.FindLink(t.Context(), store, 0, want.Hash)
 		testkit.Must(t, err)
@@ -174,7 +174,7 @@ func restoresLinks(t *testing.T, store schema.Database) {
 	addLink(t, store, owner.ID, 0, "first")
 	link := newLink(owner.ID, domain.ID, "hash")
 	link.Title, link.Tags, link.ForwardQuery, link.ExpiredURL = "title", []string{"tag"}, true, "https://late.example/"
-	link.ExpiresAt, link.Extension, link.Active = hour(1), extension("kept"), false
+	link.ExpiresAt, link.Behaviour, link.Active = hour(1), extension("kept"), false
 	testkit.Must(t, store.CreateLink(t.Context(), &link))
 	link.Host = domain.Host
 	addLink(t, store, owner.ID, 0, "last")
@@ -317,7 +317,7 @@ func purgesLinks(t *testing.T, store schema.Database) {
 	for i := range 5 {
 		link := newLink(owner.ID, 0, fmt.Sprintf("hash-%d", i))
 		link.Title, link.Tags, link.ForwardQuery, link.ExpiredURL = "title", []string{"tag"}, true, "https://late.example/"
-		link.ExpiresAt, link.Extension = hour(1), extension("gone")
+		link.ExpiresAt, link.Behaviour = hour(1), extension("gone")
 		testkit.Must(t, store.CreateLink(t.Context(), &link))
 		testkit.Must(t, store.DeleteLink(t.Context(), link, hour(i+1)))
 		links = append(links, link)

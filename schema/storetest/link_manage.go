@@ -13,7 +13,7 @@ import (
 var linkManageBehaviours = []behaviour[schema.Database]{
 	{"CreateLink keeps title, tags, expiry and forwarding, alone and beside others", keepsDetails},
 	{"UpdateLink changes what it is given and nothing else", updatesLinks},
-	{"UpdateLink replaces only the extension that its caller has seen", updatesExtensions},
+	{"UpdateLink replaces only the extension that its caller has seen", updatesBehaviours},
 	{"LinkPassword returns the password hash that a link was created or changed with", keepsPasswords},
 	{"UpdateLink lets concurrent changes of different fields all take effect", updatesConcurrently},
 	{"UpdateLink does not change what has changed, if it is asked to", updatesUnchanged},
@@ -43,7 +43,7 @@ func keepsDetails(t *testing.T, store schema.Database) {
 		links[i].Tags = [][]string{nil, {"one"}, {"a_b", "c-d", "z"}}[i%3]
 		links[i].ForwardQuery = i%2 == 0
 		if i%5 == 1 {
-			links[i].Extension = extension(fmt.Sprint(i))
+			links[i].Behaviour = extension(fmt.Sprint(i))
 		}
 		if i%4 > 0 {
 			links[i].ExpiresAt = epoch.Add(time.Duration(i) * time.Hour)
@@ -106,9 +106,9 @@ func updatesLinks(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "other link", got, other)
 }
 
-// extension returns an extension of every kind.
-func extension(text string) *schema.Extension {
-	e := &schema.Extension{
+// behaviour returns a behaviour of every kind.
+func extension(text string) *schema.Behaviour {
+	e := &schema.Behaviour{
 		Rules: []schema.Rule{{Name: "phones", URL: "https://example.org/m?" + text,
 			If: schema.Conditions{Device: []string{"mobile"},
 				Query: map[string]string{"a": "*", "b": text + "'\"\\<&"}, From: 1_800_000_000, Until: 1_900_000_000}}},
@@ -120,27 +120,27 @@ func extension(text string) *schema.Extension {
 	return e
 }
 
-func updatesExtensions(t *testing.T, store schema.Database) {
+func updatesBehaviours(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	link := addLink(t, store, owner.ID, 0, "hash")
 	plain, second := link, extension("second")
-	for _, next := range []*schema.Extension{extension("first"), second, {}, extension("last")} {
+	for _, next := range []*schema.Behaviour{extension("first"), second, {}, extension("last")} {
 		seen := link
-		link.Extension, link.UpdatedAt = next, hour(1)
+		link.Behaviour, link.UpdatedAt = next, hour(1)
 		if next.IsZero() {
-			link.Extension = nil
+			link.Behaviour = nil
 		}
 		got := seen
-		testkit.Must(t, store.UpdateLink(t.Context(), &got, schema.LinkEdit{Extension: next}, hour(1)))
+		testkit.Must(t, store.UpdateLink(t.Context(), &got, schema.LinkEdit{Behaviour: next}, hour(1)))
 		testkit.Equal(t, "link", got, link)
-		for _, stale := range []schema.Link{plain, {ID: link.ID, Extension: second}} {
-			if stale.Extension.Text() != link.Extension.Text() {
-				edit := schema.LinkEdit{Extension: extension("lost"), Title: new("lost")}
+		for _, stale := range []schema.Link{plain, {ID: link.ID, Behaviour: second}} {
+			if stale.Behaviour.Text() != link.Behaviour.Text() {
+				edit := schema.LinkEdit{Behaviour: extension("lost"), Title: new("lost")}
 				testkit.WantCode(t, store.UpdateLink(t.Context(), &stale, edit, hour(2)), schema.CodeConflict)
 			}
 		}
 	}
-	edits := []schema.LinkEdit{{Extension: extension("one")}, {Extension: extension("other")}}
+	edits := []schema.LinkEdit{{Behaviour: extension("one")}, {Behaviour: extension("other")}}
 	onlyOne(t, concurrently(2, func(i int) error {
 		seen := link
 		return store.UpdateLink(t.Context(), &seen, edits[i], hour(3))
@@ -165,7 +165,7 @@ func keepsPasswords(t *testing.T, store schema.Database) {
 	with := func(hash string, version int64) schema.Link {
 		return schema.Link{AccountID: owner.ID, Hash: "hash" + hash, URL: "https://example.org/", Active: true,
 			CreatedAt: epoch,
-			Extension: &schema.Extension{Password: version}, PasswordHash: hash}
+			Behaviour: &schema.Behaviour{Password: version}, PasswordHash: hash}
 	}
 	one := with("1", 1<<62)
 	testkit.Must(t, store.CreateLink(t.Context(), &one))
@@ -174,7 +174,7 @@ func keepsPasswords(t *testing.T, store schema.Database) {
 	create := func(i int) error { return store.CreateLink(t.Context(), &several[i]) }
 	for i, err := range concurrently(len(several), create) {
 		testkit.Must(t, err)
-		want("a link of several", several[i].ID, several[i].PasswordHash, several[i].Extension.Password)
+		want("a link of several", several[i].ID, several[i].PasswordHash, several[i].Behaviour.Password)
 	}
 	batch := &schema.LinkBatch{AccountID: owner.ID,
 		Links: []schema.Link{with("5", 5), {Hash: "open", URL: "https://example.org/", CreatedAt: epoch}}}
@@ -187,17 +187,17 @@ func keepsPasswords(t *testing.T, store schema.Database) {
 
 	testkit.Must(t, store.UpdateLink(t.Context(), &got, schema.LinkEdit{Title: new("title")}, hour(1)))
 	want("another edit", one.ID, "1", 1<<62)
-	edit := schema.LinkEdit{Extension: &schema.Extension{Password: 9}, PasswordHash: new("9")}
+	edit := schema.LinkEdit{Behaviour: &schema.Behaviour{Password: 9}, PasswordHash: new("9")}
 	testkit.Must(t, store.UpdateLink(t.Context(), &got, edit, hour(2)))
 	want("a new password", one.ID, "9", 9)
 	testkit.Must(t,
-		store.UpdateLink(t.Context(), &got, schema.LinkEdit{Extension: &schema.Extension{}, PasswordHash: new("")}, hour(3)))
+		store.UpdateLink(t.Context(), &got, schema.LinkEdit{Behaviour: &schema.Behaviour{}, PasswordHash: new("")}, hour(3)))
 	want("no password", one.ID, "", 0)
 	testkit.Must(t, store.DeleteLink(t.Context(), batch.Links[0], hour(4)))
 	_, _, err = store.LinkPassword(t.Context(), batch.Links[0].ID)
 	testkit.WantCode(t, err, schema.CodeNotFound)
 	again := with("5", 0)
-	again.PasswordHash, again.Extension = "", nil
+	again.PasswordHash, again.Behaviour = "", nil
 	testkit.Must(t, store.CreateLink(t.Context(), &again))
 	want("a link made anew", again.ID, "", 0)
 	testkit.Must(t, store.DeleteLink(t.Context(), again, hour(5)))
@@ -304,9 +304,9 @@ func wantDeleted(t *testing.T, store schema.LinkStore, link schema.Link, at time
 	testkit.Must(t, err)
 	testkit.Equal(t, "rests of the link", len(all), 1)
 	testkit.Equal(t, "stop", all[0].Stopped, schema.Deleted)
-	reserved, err := store.Destinations(t.Context(), []schema.LinkKey{link.Key()})
+	reserved, err := store.EdgeLinks(t.Context(), []schema.LinkKey{link.Key()})
 	testkit.Must(t, err)
-	testkit.Equal(t, "destination", reserved, []schema.Destination{destination(want)})
+	testkit.Equal(t, "destination", reserved, []schema.EdgeLink{destination(want)})
 }
 
 func deletesLinks(t *testing.T, store schema.Database) {

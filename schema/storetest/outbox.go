@@ -67,7 +67,7 @@ func leavesChanges(t *testing.T, store schema.Database) {
 	for what, edit := range map[string]schema.LinkEdit{
 		"URL": {URL: new("https://example.org/new")}, "active": {Active: new(false)}, "expiry": {ExpiresAt: new(hour(1))},
 		"expired URL": {ExpiredURL: new("https://example.org/over")}, "forwarded query": {ForwardQuery: new(true)},
-		"extension": {Extension: &schema.Extension{Card: &schema.Card{Title: "card"}}},
+		"extension": {Behaviour: &schema.Behaviour{Card: &schema.Card{Title: "card"}}},
 	} {
 		testkit.Must(t, store.UpdateLink(t.Context(), &link, edit, hour(1)))
 		wantPending(t, what, store, "link/0/made")

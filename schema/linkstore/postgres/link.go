@@ -134,7 +134,7 @@ func (c *columns) set(row int, link, first *linkstore.NewLink) {
 	c.titles.set(c.rows, row, link.Title, "")
 	c.tags.set(c.rows, row, strings.Join(link.Tags, " "), "")
 	c.expiredURLs.set(c.rows, row, link.ExpiredURL, "")
-	c.extensions.set(c.rows, row, link.Extension.Text(), "")
+	c.extensions.set(c.rows, row, link.Behaviour.Text(), "")
 	c.passwords.set(c.rows, row, link.PasswordHash, "")
 }
 

@@ -70,8 +70,8 @@ func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Con
 			_, err := links.LinksByHash(ctx, []schema.LinkKey{{Hash: "hash"}})
 			return err
 		},
-		"Destinations": func(ctx context.Context) error {
-			_, err := links.Destinations(ctx, []schema.LinkKey{{Hash: "hash"}})
+		"EdgeLinks": func(ctx context.Context) error {
+			_, err := links.EdgeLinks(ctx, []schema.LinkKey{{Hash: "hash"}})
 			return err
 		},
 		"OwnedLinks": func(ctx context.Context) error {

@@ -45,7 +45,7 @@ func insertLinks(ctx context.Context, tx linkstore.Conn, links []*linkstore.NewL
 		next[l.AccountID]++
 		id, err := returned(ctx, tx, insertLink, l.AccountID, l.DomainID, l.Hash, l.URL, l.Active, l.Ordinal, l.CreatedAt,
 			l.Title, schema.TagsColumn{List: &l.Tags}, l.ExpiresAt, l.ExpiredURL, l.ForwardQuery, l.TakenDown, l.Remade,
-			l.Extension.Text(), l.PasswordHash)
+			l.Behaviour.Text(), l.PasswordHash)
 		if err != nil {
 			return err
 		}

@@ -10,11 +10,11 @@ import (
 	"linkstream/schema/enrich"
 )
 
-// Extension is a schema.Extension as an entry holds it: a message in protobuf's wire format whose URLs are locations.
+// Behaviour is a schema.Behaviour as an entry holds it: a message in protobuf's wire format whose URLs are locations.
 // It is empty for other links. If a snapshot has a field of another release, the link is looked up again.
-type Extension []byte
+type Behaviour []byte
 
-// The fields of an extension, in this order but for those that stand before all others.
+// The fields of a behaviour, in this order but for those that stand before all others.
 const (
 	fieldRule protowire.Number = 1 + iota
 	fieldShares
@@ -52,11 +52,11 @@ const (
 // AnyValue is the value of a query condition that every value meets.
 const AnyValue = "*"
 
-// classes is the number of classes of visitors, see schema.Extension.
+// classes is the number of classes of visitors, see schema.Behaviour.
 const classes = 100
 
-// appendExtension appends an extension, nothing for nil.
-func appendExtension(dst []byte, e *schema.Extension) []byte {
+// appendBehaviour appends a behaviour, nothing for nil.
+func appendBehaviour(dst []byte, e *schema.Behaviour) []byte {
 	if e == nil {
 		return dst
 	}
@@ -164,7 +164,7 @@ type Visitor interface {
 }
 
 // Route returns where a visitor is sent and the name of the rule or variant that says so, or nothing if neither does.
-func (x Extension) Route(v Visitor) (location, name []byte) {
+func (x Behaviour) Route(v Visitor) (location, name []byte) {
 	variant := -1
 	for rest := []byte(x); len(rest) > 0; {
 		var f field
@@ -236,7 +236,7 @@ func match(rule []byte, v Visitor) (location, name []byte, matches bool) {
 }
 
 // Password returns the version of the password that visitors are asked for, 0 if they are asked for none.
-func (x Extension) Password() int64 {
+func (x Behaviour) Password() int64 {
 	if first, _ := next(x); first.number == fieldPassword {
 		return first.value
 	}
@@ -244,7 +244,7 @@ func (x Extension) Password() int64 {
 }
 
 // Limit returns how many visitors the link redirects, 0 if any number.
-func (x Extension) Limit() int64 {
+func (x Behaviour) Limit() int64 {
 	first, rest := next(x)
 	if first.number == fieldPassword {
 		first, _ = next(rest)
@@ -259,10 +259,10 @@ func (x Extension) Limit() int64 {
 type Card struct{ Title, Description, Image string }
 
 // HasCard reports whether the link has a card.
-func (x Extension) HasCard() bool { return x.card() != nil }
+func (x Behaviour) HasCard() bool { return x.card() != nil }
 
 // Card returns the card of a link that has one.
-func (x Extension) Card() (card Card) {
+func (x Behaviour) Card() (card Card) {
 	for part := x.card(); len(part) > 0; {
 		var f field
 		switch f, part = next(part); f.number {
@@ -278,7 +278,7 @@ func (x Extension) Card() (card Card) {
 }
 
 // card returns the message of the card, nil if there is none.
-func (x Extension) card() []byte {
+func (x Behaviour) card() []byte {
 	for rest := []byte(x); len(rest) > 0; {
 		var f field
 		if f, rest = next(rest); f.number == fieldCard {
@@ -289,7 +289,7 @@ func (x Extension) card() []byte {
 }
 
 // locations calls each for where rules and variants lead, until it returns false.
-func (x Extension) locations(each func(location []byte) bool) {
+func (x Behaviour) locations(each func(location []byte) bool) {
 	for rest := []byte(x); len(rest) > 0; {
 		var f field
 		if f, rest = next(rest); f.number != fieldRule && f.number != fieldVariant {
@@ -301,9 +301,9 @@ func (x Extension) locations(each func(location []byte) bool) {
 	}
 }
 
-// valid reports whether appendExtension can have returned bytes that come from outside of the process, as far as
+// valid reports whether appendBehaviour can have returned bytes that come from outside of the process, as far as
 // methods rely on it.
-func (x Extension) valid() bool {
+func (x Behaviour) valid() bool {
 	variants, last := 0, byte(0)
 	for rest := []byte(x); len(rest) > 0; {
 		var f field

@@ -17,7 +17,7 @@ func decoded(t *testing.T, text string) (value any) {
 	return value
 }
 
-func TestLinkExtension(t *testing.T) {
+func TestLinkBehaviour(t *testing.T) {
 	s := start(t)
 	owner := s.caller(t, "a@example.org")
 	const path = "/api/v1/links/extended"

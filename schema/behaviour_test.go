@@ -21,7 +21,7 @@ func variants(weights map[string]int) (all []schema.Variant) {
 }
 
 // names returns the names of the variants of all classes.
-func names(e *schema.Extension) (all [100]string) {
+func names(e *schema.Behaviour) (all [100]string) {
 	for class := range all {
 		all[class] = e.Variants[e.Shares[class]-'a'].Name
 	}
@@ -31,7 +31,7 @@ func names(e *schema.Extension) (all [100]string) {
 // After an edit of the weights as few visitors as possible have another variant.
 func TestSharesStay(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	e := &schema.Extension{}
+	e := &schema.Behaviour{}
 	for range 500 {
 		weights, left := map[string]int{}, 100
 		for _, letter := range "abcdefgh"[:1+random.IntN(7)] {
@@ -40,7 +40,7 @@ func TestSharesStay(t *testing.T) {
 			left -= weight
 		}
 		weights["h"] += left
-		next := &schema.Extension{Variants: variants(weights)}
+		next := &schema.Behaviour{Variants: variants(weights)}
 		next.Share(e)
 		testkit.Must(t, next.Check())
 		if e.Shares != "" {
@@ -63,9 +63,9 @@ func TestSharesStay(t *testing.T) {
 	testkit.Equal(t, "shares without variants", e.Shares, "")
 }
 
-func TestExtensionColumn(t *testing.T) {
-	scan := func(text string) (e *schema.Extension, err error) {
-		err = schema.ExtensionColumn{Of: &e}.Scan(text)
+func TestBehaviourColumn(t *testing.T) {
+	scan := func(text string) (e *schema.Behaviour, err error) {
+		err = schema.BehaviourColumn{Of: &e}.Scan(text)
 		return e, err
 	}
 	if e, err := scan(""); e != nil || err != nil {

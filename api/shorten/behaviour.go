@@ -17,12 +17,12 @@ import (
 	"linkstream/schema/enrich"
 )
 
-// Extension has the values of a request for a link's schema.Extension: the JSON texts of its parts, in the form of the
+// Behaviour has the values of a request for a link's schema.Behaviour: the JSON texts of its parts, in the form of the
 // API. "" leaves a part as it is, null removes it.
-type Extension struct{ Rules, Variants, Card, Password, MaxClicks string }
+type Behaviour struct{ Rules, Variants, Card, Password, MaxClicks string }
 
-// isZero reports whether the request leaves the extension as it is.
-func (x Extension) isZero() bool { return x == Extension{} }
+// isZero reports whether the request leaves the behaviour as it is.
+func (x Behaviour) isZero() bool { return x == Behaviour{} }
 
 // Limits of a link's password, in characters.
 const (
@@ -36,10 +36,10 @@ const (
 	maxQueryValue = 200
 )
 
-// extension returns a link's extension after a request, and calls eachURL for the URLs that the request brings.
-func (v *validation) extension(given Extension, old *schema.Extension,
-	eachURL func(field, address string)) *schema.Extension {
-	e := new(schema.Extension)
+// behaviour returns a link's behaviour after a request, and calls eachURL for the URLs that the request brings.
+func (v *validation) extension(given Behaviour, old *schema.Behaviour,
+	eachURL func(field, address string)) *schema.Behaviour {
+	e := new(schema.Behaviour)
 	if old != nil {
 		*e = *old
 	}
@@ -59,7 +59,7 @@ func (v *validation) extension(given Extension, old *schema.Extension,
 		e.MaxClicks = v.maxClicks(given.MaxClicks)
 	}
 	v.routeNames(given, e)
-	if e.Len() > schema.MaxExtensionLen {
+	if e.Len() > schema.MaxBehaviourLen {
 		for field, text := range map[string]string{FieldRules: given.Rules, FieldVariants: given.Variants,
 			FieldCard: given.Card} {
 			if text != "" {
@@ -80,7 +80,7 @@ func (v *validation) extension(given Extension, old *schema.Extension,
 }
 
 // routeNames rejects names that occur twice.
-func (v *validation) routeNames(given Extension, e *schema.Extension) {
+func (v *validation) routeNames(given Behaviour, e *schema.Behaviour) {
 	taken := map[string]bool{}
 	check := func(field, name string) {
 		if name != "" && taken[name] {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Limits of an Extension.
+// Limits of a Behaviour.
 const (
 	MaxRules              = 10
 	MinVariants           = 2
@@ -17,16 +17,16 @@ const (
 	MaxQueryConditions    = 5         // of one rule
 	MaxCardTitleLen       = 200       // characters
 	MaxCardDescriptionLen = 300       // characters
-	MaxExtensionLen       = 16 << 10  // of Len
+	MaxBehaviourLen       = 16 << 10  // of Len
 	MaxRouteLen           = MaxTagLen // of the name of a rule or variant, which is made like a tag
 	shares                = 100
 	firstShare            = 'a'
 )
 
-// Extension has the parts of a link that decide at each visit: password, limit, rules, variants and card. Most links
+// Behaviour has the parts of a link that decide at each visit: password, limit, rules, variants and card. Most links
 // have none of them. A visitor is sent to the URL of the first rule that matches, else to a variant, else to the link's
 // URL. The API and the stores use the same JSON form.
-type Extension struct {
+type Behaviour struct {
 	Rules    []Rule    `json:"rules,omitempty"`
 	Variants []Variant `json:"variants,omitempty"`
 	// Shares says which variant each of the 100 classes of visitors gets: a letter for each class, 'a' for the first
@@ -91,14 +91,14 @@ func (m *Moment) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// IsZero reports whether the link has no extension.
-func (e *Extension) IsZero() bool {
+// IsZero reports whether the link has no behaviour.
+func (e *Behaviour) IsZero() bool {
 	return e == nil || len(e.Rules) == 0 && len(e.Variants) == 0 && e.Card == nil && e.Password == 0 && e.MaxClicks == 0
 }
 
-// Len returns the bytes that the extension takes, in a form whose URLs have nothing but ASCII characters. It is an
-// upper bound for the form in which an edge keeps the extension.
-func (e *Extension) Len() int {
+// Len returns the bytes that the behaviour takes, in a form whose URLs have nothing but ASCII characters. It is an
+// upper bound for the form in which an edge keeps the behaviour.
+func (e *Behaviour) Len() int {
 	text := e.Text()
 	length := len(text)
 	for i := range len(text) {
@@ -111,7 +111,7 @@ func (e *Extension) Len() int {
 
 // Share gives the variants their shares of the visitors. A visitor keeps the variant that they have by old, which may
 // be nil, unless the variant is gone or its share has become smaller.
-func (e *Extension) Share(old *Extension) {
+func (e *Behaviour) Share(old *Behaviour) {
 	if len(e.Variants) == 0 {
 		e.Shares = ""
 		return
@@ -146,7 +146,7 @@ func (e *Extension) Share(old *Extension) {
 }
 
 // Check returns an error unless the weights sum up to 100 and Shares gives each variant its share.
-func (e *Extension) Check() error {
+func (e *Behaviour) Check() error {
 	if len(e.Variants) == 0 && e.Shares == "" {
 		return nil
 	}
@@ -161,8 +161,8 @@ func (e *Extension) Check() error {
 	return nil
 }
 
-// Text returns the extension as stores keep it, "" for none.
-func (e *Extension) Text() string {
+// Text returns the behaviour as stores keep it, "" for none.
+func (e *Behaviour) Text() string {
 	if e.IsZero() {
 		return ""
 	}
@@ -173,11 +173,11 @@ func (e *Extension) Text() string {
 	return string(bytes.TrimSpace(text.Bytes()))
 }
 
-// ExtensionColumn reads an extension from a column of text of a database.
-type ExtensionColumn struct{ Of **Extension }
+// BehaviourColumn reads a behaviour from a column of text of a database.
+type BehaviourColumn struct{ Of **Behaviour }
 
-// Scan implements sql.Scanner. It fails for an extension of another release: an unknown condition must not be skipped.
-func (c ExtensionColumn) Scan(column any) error {
+// Scan implements sql.Scanner. It fails for a behaviour of another release: an unknown condition must not be skipped.
+func (c BehaviourColumn) Scan(column any) error {
 	text, ok := column.(string)
 	if !ok {
 		return fmt.Errorf("scan %T as an extension", column)
@@ -187,7 +187,7 @@ func (c ExtensionColumn) Scan(column any) error {
 	}
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.DisallowUnknownFields()
-	e := new(Extension)
+	e := new(Behaviour)
 	if err := decoder.Decode(e); err != nil {
 		return fmt.Errorf("scan extension: %w", err)
 	}

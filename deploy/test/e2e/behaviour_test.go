@@ -15,8 +15,8 @@ import (
 // trusted lets a test say which address a visitor has.
 const trusted = "LINKSTREAM_EDGE_TRUSTED_PROXIES=127.0.0.0/8"
 
-// TestExtension has a link whose rules and card decide at each visit.
-func TestExtension(t *testing.T) {
+// TestBehaviour has a link whose rules and card decide at each visit.
+func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	const base = "https://example.com/"
 	countries := filepath.Join(t.TempDir(), "countries.mmdb")
