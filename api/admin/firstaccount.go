@@ -113,7 +113,7 @@ This is the first start: an account was created. Generated secrets are shown onl
 
 Create a short link:
 
-  curl -s %s/api/v1/shorten -H 'Authorization: Bearer %s' \
-    -H 'Content-Type: application/json' -d '{"long_url": "https://go.dev/doc/"}'
+  curl -s %s/api/v1/shorten -H 'Authorization: Bearer %s' ` +
+	`-H 'Content-Type: application/json' -d '{"long_url": "https://go.dev/doc/"}'
 
 `
