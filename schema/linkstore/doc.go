@@ -53,6 +53,8 @@
 //	{folded: text} LIKE $1        with capital letters of ASCII made small; the pattern has none
 //	{find}(text, part) > 0        contains
 //	{greatest}(a, b), {least}(a, b)
+//	{bytes: text}                 the bytes that hexadecimal digits spell
+//	WITH q AS {materialized} (…)  Postgres executes q once, and SQLite wherever it is used
 //
 // A new marker is a line in each dialect. Postgres locks rows, and SQLite has one writer: transactions lock in the
 // order domains, accounts, links, webhooks, and within a table in the order of IDs. On Postgres the server's clock

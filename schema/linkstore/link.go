@@ -44,9 +44,11 @@ const (
 	// The unary + keeps SQLite from reading all links of the account instead of those few.
 	linksByID = selectLink + `WHERE l.id {in: $2} AND +l.account_id = $1 AND +l.ordinal > 0`
 	// The links of an account are on its own domains and on the default domain, so the index of hashes finds them.
+	// Postgres uses no index for ofOwner: it would read all links of the account.
 	ownedByHash = selectLink + `
-	WHERE l.account_id = $1 AND l.hash {in: $2} AND +l.ordinal > 0 AND l.domain_id {among}` + domainsOfOwner + `{end}
+	WHERE l.` + ofOwner + ` AND l.hash {in: $2} AND +l.ordinal > 0 AND l.domain_id {among}` + domainsOfOwner + `{end}
 	ORDER BY l.domain_id <> 0, l.ordinal`
+	ofOwner        = `account_id IS NOT DISTINCT FROM $1`
 	domainsOfOwner = `SELECT id FROM domains WHERE account_id = $1 UNION ALL SELECT 0`
 	linkPassword   = `SELECT password_hash, extension FROM links WHERE id = $1 AND ordinal > 0`
 )

@@ -31,12 +31,12 @@ const (
 	restoreLink  = `
 	UPDATE links SET ordinal = -ordinal, remade = false, updated_at = $5 WHERE ordinal < 0 AND url <> '' AND id = (
 		SELECT l.id FROM links l
-		WHERE l.account_id = $1 AND l.hash = $2 AND +l.ordinal < 0 AND l.url <> '' AND l.updated_at > $4
+		WHERE l.` + ofOwner + ` AND l.hash = $2 AND +l.ordinal < 0 AND l.url <> '' AND l.updated_at > $4
 			AND l.domain_id {among}` + domainsOfOwner + `{end} AND (CAST($3 AS bigint) IS NULL OR l.domain_id = $3)
 		ORDER BY l.domain_id <> 0, l.ordinal DESC LIMIT 1)
 	RETURNING id, ordinal`
 	linkRemade = `
-	SELECT 1 FROM links WHERE account_id = $1 AND hash = $2 AND +ordinal > 0 AND remade
+	SELECT 1 FROM links WHERE ` + ofOwner + ` AND hash = $2 AND +ordinal > 0 AND remade
 		AND domain_id {among}` + domainsOfOwner + `{end} AND (CAST($3 AS bigint) IS NULL OR domain_id = $3) LIMIT 1`
 	purgeLinks = `
 	UPDATE links SET url = '', title = '', tags = '', active = false, expires_at = NULL, expired_url = '',

@@ -120,20 +120,22 @@ func order(name string, filter schema.LinkFilter) string {
 	return " ORDER BY " + name + ".ordinal DESC"
 }
 
-// filteredPage returns the page of the account's links that match filter that follows offset links. One pass over the
-// account's links finds the page and the total.
+// filteredPage returns the page of the account's links that match filter that follows offset links. On Postgres, one
+// pass over the account's links finds the page and the total. SQLite reads links in the order of the page until it is
+// full, and counts all only if the page does not tell their number.
 func (s *Store) filteredPage(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, offset int64,
 ) (links []schema.Link, total int64, err error) {
 	c := newCondition(accountID, 0, filter)
-	found := c.found("l.ordinal, l.updated_at")
+	found, size, skipped := c.found("l.ordinal, l.updated_at"), c.arg(schema.PageSize), c.arg(offset)
 	rows, err := s.db.Query(ctx, c.query(`
-	WITH found AS MATERIALIZED (`+found+`),
-	page AS (SELECT ordinal FROM found`+order("found", filter)+` LIMIT `+c.arg(schema.PageSize)+` OFFSET `+c.arg(offset)+`)
-	SELECT t.total, `+pageColumns+`
-	FROM (SELECT count(*) AS total FROM found) t
-	LEFT JOIN page p ON true
-	LEFT JOIN links l ON l.account_id = $1 AND l.ordinal = p.ordinal`+withDomain+order("l", filter)))
+	WITH found AS {materialized} (`+found+`),
+	page AS MATERIALIZED (SELECT ordinal FROM found`+order("found", filter)+` LIMIT `+size+` OFFSET `+skipped+`)
+	SELECT CASE WHEN t.links < `+size+` AND (t.links > 0 OR `+skipped+` = 0) THEN `+skipped+` + t.links
+		ELSE (SELECT count(*) FROM found) END, `+pageColumns+`
+	FROM (SELECT count(*) AS links FROM page) AS t
+	LEFT JOIN page ON true
+	LEFT JOIN links l ON l.account_id = $1 AND l.ordinal = page.ordinal`+withDomain+order("l", filter)))
 	if err == nil {
 		links, err = scanPage(rows, &total)
 	}

@@ -25,7 +25,10 @@ const (
 	ON CONFLICT (partition) DO UPDATE SET epoch = excluded.epoch, next = excluded.next, last_offset = excluded.last_offset,
 		incarnation = excluded.incarnation, lane = excluded.lane, seq = excluded.seq
 	WHERE p.next = $2 AND p.epoch = $3`
-	queuedMark = `SELECT coalesce((SELECT seq FROM heard_lanes WHERE incarnation = $1 AND lane = $2), 0)`
+	// queuedMarks finds lanes by their numbers and, in the place of hashes, their incarnations.
+	queuedMarks = `
+	SELECT k.place, h.seq FROM {keys: $1 $2} CROSS JOIN heard_lanes h
+	WHERE h.incarnation = {bytes: k.hash} AND h.lane = k.domain_id`
 	// markQueued changes no row unless the lane's mark is below its first click, $4.
 	markQueued = `
 	INSERT INTO heard_lanes AS h (incarnation, lane, seq) VALUES ($1, $2, $3)
@@ -86,11 +89,22 @@ func (s *Store) QueuedPosition(ctx context.Context, partition int) (at schema.Po
 
 // QueuedMarks implements schema.ClickHookStore.
 func (s *Store) QueuedMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
-	marks := make([]uint64, len(lanes))
+	numbers, incarnations := make([]int64, len(lanes)), make([]string, len(lanes))
 	for i, lane := range lanes {
-		if err := get(ctx, s.db, value(&marks[i]), queuedMark, lane.Incarnation[:], int64(lane.Number)); err != nil {
-			return nil, wrap(err, "read marks of webhooks in %d lanes", len(lanes))
-		}
+		numbers[i], incarnations[i] = int64(lane.Number), hex.EncodeToString(lane.Incarnation[:])
+	}
+	marks := make([]uint64, len(lanes))
+	rows, err := s.db.Query(ctx, statement(queuedMarks, []any{numbers, incarnations}))
+	if err == nil {
+		var place int
+		var mark uint64
+		err = each(rows, []any{&place, &mark}, func() error {
+			marks[place-1] = mark
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, wrap(err, "read marks of webhooks in %d lanes", len(lanes))
 	}
 	return marks, nil
 }

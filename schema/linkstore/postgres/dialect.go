@@ -43,8 +43,9 @@ var spellings = linkstore.Dialect{
 			LIMIT %2) AS entry ON true`,
 	"oldest entries": "xact, id LIMIT 32", // an entry has the links that a statement has created, at most 1000
 
-	"binary": ` COLLATE "C"`, "folded": `lower(%1 COLLATE "C")`, "find": "strpos", "greatest": "greatest",
-	"least": "least",
+	"binary": ` COLLATE "C"`, "folded": `lower(%1 COLLATE "C")`, "greatest": "greatest", "least": "least",
+	"find":  `pg_catalog."position"`, // which is what the condition of the index webhooks_of_clicks calls
+	"bytes": "decode(%1, 'hex')", "materialized": "MATERIALIZED",
 }
 
 // bind replaces zero times by NULL.

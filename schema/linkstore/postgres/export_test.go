@@ -31,3 +31,6 @@ func MigrateTo(ctx context.Context, dsn string, version int64) error {
 	defer pool.Close()
 	return migrate(ctx, pool, files)
 }
+
+// Expand returns a text of linkstore as Postgres takes it.
+func Expand(text string) string { return spellings.Expand(text) }

@@ -52,9 +52,9 @@ func withParameter(t testing.TB, dsn, name, value string) string {
 	return u.String()
 }
 
-// openFresh returns a storetest.Open. The suite uses one store at a time, so all have one schema, whose rows are
-// deleted for each: to create its tables takes far longer.
-func openFresh(t *testing.T) storetest.Open[schema.Database] {
+// openFresh returns a storetest.Open of stores whose statements are added to texts. The suite uses one store at a time,
+// so all have one schema, whose rows are deleted for each: to create its tables takes far longer.
+func openFresh(t *testing.T, texts *storetest.Texts) storetest.Open[schema.Database] {
 	database := engines.Postgres(t)
 	raw := openRaw(t, database)
 	name := enginetest.Name()
@@ -68,9 +68,9 @@ func openFresh(t *testing.T) storetest.Open[schema.Database] {
 		exec(t, raw, empty)
 		exec(t, raw, "DELETE FROM outbox") // what triggers have written meanwhile
 		links := openLinks(t, dsn)
-		return links, func() schema.Database {
+		return texts.Of(links.Store), func() schema.Database {
 			testkit.Must(t, links.Close())
-			return openLinks(t, dsn)
+			return texts.Of(openLinks(t, dsn).Store)
 		}
 	}
 }
@@ -89,7 +89,9 @@ func deleteRows(t *testing.T, raw *pgx.Conn) string {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.TestDatabase(t, openFresh(t))
+	var texts storetest.Texts
+	storetest.TestDatabase(t, openFresh(t, &texts))
+	t.Run("every statement finds its rows by an index", func(t *testing.T) { testPlans(t, &texts) })
 }
 
 func TestUnstorableText(t *testing.T) {

@@ -33,6 +33,7 @@ var spellings = linkstore.Dialect{
 	"oldest entries": "id LIMIT 1024", // an entry has one change
 
 	"binary": "", "folded": "%1", "find": "instr", "greatest": "max", "least": "min",
+	"bytes": "unhex(%1)", "materialized": "NOT MATERIALIZED",
 }
 
 // text is a statement as SQLite takes it.

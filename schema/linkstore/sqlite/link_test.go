@@ -20,14 +20,20 @@ func openLinks(t testing.TB, path string) *linkstore.Store {
 	return links
 }
 
-// openFresh is a storetest.Open.
-func openFresh(t *testing.T) (store schema.Database, reopen func() schema.Database) {
-	path := filepath.Join(t.TempDir(), "links.db")
-	links := openLinks(t, path)
-	return links, func() schema.Database {
-		testkit.Must(t, links.Close())
-		return openLinks(t, path)
+// openFresh returns a storetest.Open of stores whose statements are added to texts.
+func openFresh(texts *storetest.Texts) storetest.Open[schema.Database] {
+	return func(t *testing.T) (store schema.Database, reopen func() schema.Database) {
+		path := filepath.Join(t.TempDir(), "links.db")
+		links := openLinks(t, path)
+		return texts.Of(links), func() schema.Database {
+			testkit.Must(t, links.Close())
+			return texts.Of(openLinks(t, path))
+		}
 	}
 }
 
-func TestStore(t *testing.T) { storetest.TestDatabase(t, openFresh) }
+func TestStore(t *testing.T) {
+	var texts storetest.Texts
+	storetest.TestDatabase(t, openFresh(&texts))
+	t.Run("every statement finds its rows by an index", func(t *testing.T) { testPlans(t, &texts) })
+}
