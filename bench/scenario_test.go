@@ -114,7 +114,7 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// startService starts a service of which bench knows only addresses and a token.
+// startService starts a service that bench gets by its addresses and a token only.
 func startService(t *testing.T) (edge, api, token string) {
 	t.Helper()
 	addrs := []string{testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)}

@@ -131,7 +131,7 @@ type LinkStore interface {
 	//
 	// The store keeps batch.Call in the same transaction. ErrCallRepeated if a call with the key has been recorded,
 	// ErrCallUnderWay if another process is about to, ErrTooManyKeys if the account has used MaxIdempotencyKeys. A few
-	// calls that are no longer remembered are deleted with each one that is recorded.
+	// calls past their time are deleted with each one that is recorded.
 	CreateLinks(ctx context.Context, batch *LinkBatch) error
 	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent
 	// calls that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted;

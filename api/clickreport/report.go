@@ -123,7 +123,7 @@ type Comparison struct {
 
 // Compare counts the clicks of a link, or with links the clicks of an account, in the days before the report, or in the
 // same days of the year before. If the report's last day is not over at now, the same part of the days is compared. Old
-// clicks of which only the UTC day is stored are compared by UTC day.
+// clicks whose stored time is a UTC day are compared by UTC day.
 func (r Request) Compare(ctx context.Context, store schema.ReportStore, account int64, links []int64, year bool,
 	now time.Time) (c Comparison, err error) {
 	back := func(at time.Time) time.Time { return AddDays(at, -r.days()).Add(at.Sub(DayOf(at))) }

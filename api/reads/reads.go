@@ -81,7 +81,7 @@ func busy(message string) error { return &schema.Error{Code: schema.CodeBusy, Me
 
 type clientKey struct{}
 
-// As returns a context for reads that take the turns of a client instead of those of the account that is read.
+// As returns a context for reads that take a client's turns instead of the turns of the account that is read.
 func As(ctx context.Context, c turns.Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Price says what the work of a handler grows with, and where it takes turns. Every route of the API and of the
-// dashboard has one. The zero Price is none.
+// dashboard has one. The zero Price is not a price.
 type Price struct {
 	grows string                         // with this
 	turns func(*Work) *turns.Turns       // around the handler; nil: the handler takes turns where it works
@@ -39,7 +39,7 @@ func Pixels(of func(*fasthttp.RequestCtx) int) Price {
 	return Price{grows: "pixels", turns: func(w *Work) *turns.Turns { return w.images }, of: of}
 }
 
-// IsZero reports whether p is none.
+// IsZero reports whether p is the zero Price.
 func (p Price) IsZero() bool { return p.grows == "" }
 
 // Waits reports whether handlers wait for a turn before they begin.

@@ -202,7 +202,7 @@ func validTag(tag string) string {
 	return strings.TrimRight(valid[:min(len(valid), schema.MaxTagLen)], "-")
 }
 
-// timeLayouts are those of the formats: ISO 8601 with and without a zone, and those of SQL and of spreadsheets. A time
+// timeLayouts are the layouts in the formats: ISO 8601 with and without a zone, SQL's, and spreadsheets'. A time
 // without a zone is in UTC.
 var timeLayouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05-0700", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00",

@@ -21,12 +21,12 @@
 //   - Shlink: shlink-web-component, src/short-urls/helpers/ExportShortUrlsBtn.tsx, writes createdAt, domain, shortCode,
 //     shortUrl, longUrl, title, tags (separated by |) and visits. shlink-importer, src/Sources/Csv/CsvImporter.php,
 //     reads Long URL, Short code, Domain, Title and Tags, in any case and with spaces.
-//   - Kutt exports no CSV. The columns are those of its table (server/models/link.model.js: address, description,
+//   - Kutt exports no CSV. The columns are its table's (server/models/link.model.js: address, description,
 //     banned, password, expire_in, target, visit_count, created_at) and of GET /api/v2/links, which has the domain by
 //     its name.
 //   - YOURLS: the columns of its table yourls_url (keyword, url, title, timestamp, ip, clicks), and those of the plugin
 //     YOURLS-Import-Export (fileio/csv.php: source, which is /keyword/, target, hits).
-//   - Bitly publishes no list of columns, and no sample of its own was at hand: all names are those of third parties.
+//   - Bitly publishes no list of columns, and no sample of its own was at hand: all names come from third parties.
 //     URLR's guide "Migration from Bitly" (URLR/urlr-docs) names Link, Custom Link and Destination URL of the export of
 //     Bitly's Links page. Title, Tags, Date created and Engagements are as users have described them. The importer of
 //     DhananjayThomble/URL-Shortener-App (web/src/lib/import/sources/bitly.ts) reads Bitlink, Long URL, Title, Tags,
@@ -36,7 +36,7 @@
 // # From a row to a link
 //
 // A link keeps its alias as it is, upper case included, because short links that are out in the world have to go on
-// working. Otherwise the rules are those of shorten.Create. Any other alias of more than 20 characters is an error of
+// working. Otherwise the rules of shorten.Create apply. Any other alias of more than 20 characters is an error of
 // the row.
 //
 //   - Alias and domain are read from their columns, or from the short URL if there is no such column. A custom link of
@@ -182,7 +182,7 @@ type Row struct {
 
 // Import creates the links of a file for an account. Everything that is wrong with a row is in the report, and the
 // import goes on. CodeInvalid, with a message for the owner of the file, if the file cannot be read any further: its
-// columns are not recognized, or a row is longer than 64 KiB. Other errors are those of the reader or of a store. The
+// columns are not recognized, or a row is longer than 64 KiB. Other errors come from the reader or a store. The
 // report then counts what was done before the error, and running the import again completes it.
 func (im *Importer) Import(ctx context.Context, accountID int64, file io.Reader, opts Options) (Report, error) {
 	return im.run(ctx, accountID, file, opts, false)

@@ -152,7 +152,7 @@ func (m *Uploads) Errors(ctx context.Context, accountID int64) (string, error) {
 }
 
 // Receive reads a file and begins to check it. It calls alive after each part of it. ErrBusy, ErrWorking, ErrEmpty or
-// ErrTooLarge; other errors are those of the store or of file.
+// ErrTooLarge; other errors come from the store or from file.
 func (m *Uploads) Receive(
 	ctx context.Context, accountID int64, name string, domainID *int64, file io.Reader, alive func(),
 ) error {

@@ -47,7 +47,7 @@ var filledPages = []struct{ name, path, press string }{
 // longURL does not fit into any column.
 var longURL = "https://example.org/" + strings.Repeat("a-path-that-goes-on/", 30)
 
-// widths are those of a laptop and a small phone, at which axe-core checks pages. layoutWidths are all others at
+// widths are a laptop's and a small phone's, at which axe-core checks pages. layoutWidths are all others at
 // which pages are measured: the layout changes between them.
 var (
 	widths       = []int64{1440, 320}
