@@ -303,7 +303,8 @@ func (r *realEngines) BareLinkInsert(context.Context) (LinkCall, error) {
 	}}, nil
 }
 
-// BareBulkInsert inserts by one statement with an array per column.
+// BareBulkInsert inserts by one statement with an array per column. Its ordinals are above those that BareLinkInsert
+// takes in the same account.
 func (r *realEngines) BareBulkInsert(_ context.Context, rows int) (LinkCall, error) {
 	links := workload.NewLinks(workload.MaxLinks)
 	return LinkCall{fmt.Sprintf("bare pgx insert of %d rows", rows), bareConns, func(ctx context.Context, n int64) error {
@@ -313,7 +314,7 @@ func (r *realEngines) BareBulkInsert(_ context.Context, rows int) (LinkCall, err
 			INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
 			SELECT owner.id, 0, w.hash, w.url, true, $3 + w.place, $4
 			FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (hash, url, place), owner
-			ON CONFLICT (domain_id, hash) DO NOTHING`, hashes, urls, 1<<40+n*int64(rows), time.Now())
+			ON CONFLICT (domain_id, hash) DO NOTHING`, hashes, urls, 1<<41+n*int64(rows), time.Now())
 		if err == nil && tag.RowsAffected() != int64(rows) {
 			err = fmt.Errorf("%d of %d rows are inserted", tag.RowsAffected(), rows)
 		}
