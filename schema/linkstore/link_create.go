@@ -39,7 +39,7 @@ var ErrNoOwner error = schema.Errorf(schema.CodeNotFound, "there is no such acco
 
 // NewLink is a row of a link to insert.
 type NewLink struct {
-	schema.Link
+	*schema.Link
 	TakenDown, Remade bool // of a link that its account has deleted, and that is made anew
 
 	batch *schema.LinkBatch
@@ -114,19 +114,25 @@ func (s *Store) create(ctx context.Context, batches []*schema.LinkBatch) (err er
 // creation is an attempt to create links.
 type creation struct {
 	batches []*schema.LinkBatch
-	links   []NewLink // of all batches
-	unused  bool      // see schema.LinkBatch
-	atOnce  bool      // without a transaction of several statements
+	links   []NewLink     // of all batches
+	results []schema.Link // copies of the batches' links, to which links points
+	unused  bool          // see schema.LinkBatch
+	atOnce  bool          // without a transaction of several statements
 }
 
 func newCreation(batches []*schema.LinkBatch) *creation {
-	c := &creation{batches: batches, unused: true}
+	c, count := &creation{batches: batches, unused: true}, 0
+	for _, b := range batches {
+		count += len(b.Links)
+	}
+	c.links, c.results = make([]NewLink, 0, count), make([]schema.Link, 0, count)
 	for _, b := range batches {
 		c.unused = c.unused && b.Unused
 		for i := range b.Links {
-			c.links = append(c.links, NewLink{Link: b.Links[i], batch: b})
-			link := &c.links[len(c.links)-1]
+			c.results = append(c.results, b.Links[i])
+			link := &c.results[len(c.results)-1]
 			link.AccountID, link.UpdatedAt = b.AccountID, link.CreatedAt
+			c.links = append(c.links, NewLink{Link: link, batch: b})
 		}
 	}
 	return c
@@ -134,19 +140,20 @@ func newCreation(batches []*schema.LinkBatch) *creation {
 
 // finish gives the batches their links and outcomes.
 func (c *creation) finish() {
-	rest := c.links
+	links, errs := c.results, c.errs()
 	for _, b := range c.batches {
-		b.Links, b.Errs = outcomes(rest[:len(b.Links)])
-		rest = rest[len(b.Links):]
+		n := len(b.Links)
+		b.Links, b.Errs = links[:n:n], errs[:n:n]
+		links, errs = links[n:], errs[n:]
 	}
 }
 
-func outcomes(of []NewLink) (links []schema.Link, errs []error) {
-	links, errs = make([]schema.Link, len(of)), make([]error, len(of))
-	for i := range of {
-		links[i], errs[i] = of[i].Link, of[i].err
+func (c *creation) errs() []error {
+	errs := make([]error, len(c.links))
+	for i := range c.links {
+		errs[i] = c.links[i].err
 	}
-	return links, errs
+	return errs
 }
 
 func (c *creation) createAtOnce(ctx context.Context, db DB) error {
@@ -173,7 +180,7 @@ func (c *creation) create(ctx context.Context, tx Conn, db DB) error {
 	if err := c.insert(ctx, tx, db); err != nil || batch.Call == nil {
 		return err
 	}
-	answer, err := batch.Answer(outcomes(c.links))
+	answer, err := batch.Answer(c.results, c.errs())
 	if err != nil {
 		return err
 	}
@@ -223,7 +230,8 @@ var errTaken = schema.Errorf(schema.CodeConflict, "the hash is in use on the dom
 // claimHashes gives links without a hash a free one. Links whose hash is in use fail.
 func (c *creation) claimHashes(ctx context.Context, db Conn) error {
 	claimed := make(map[schema.LinkKey]bool, len(c.links))
-	var unchecked, undrawn []int
+	unchecked := make([]int, 0, len(c.links))
+	var undrawn []int
 	for i := range c.links {
 		switch l := &c.links[i]; {
 		case l.err != nil:
@@ -249,7 +257,7 @@ func (c *creation) claimHashes(ctx context.Context, db Conn) error {
 			}
 		}
 		if c.atOnce && (chosen == 0 || c.unused) && len(again) == 0 {
-			c.grant(unchecked) // most likely they are free; otherwise the insert fails
+			c.grant(unchecked[:chosen]) // most likely all are free; otherwise the insert fails
 			return nil
 		}
 		taken, err := c.taken(ctx, db, unchecked)

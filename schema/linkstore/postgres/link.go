@@ -48,8 +48,9 @@ func (db *DB) InsertLinks(ctx context.Context, on linkstore.Conn, links []*links
 	defer found.Close()
 	type row struct{ account, ordinal, id int64 }
 	made, r := make([]row, 0, len(links)), row{}
+	into := []any{&r.account, &r.ordinal, &r.id}
 	for found.Next() {
-		if err := found.Scan(&r.account, &r.ordinal, &r.id); err != nil {
+		if err := found.Scan(into...); err != nil {
 			return err
 		}
 		made = append(made, r)
