@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"time"
 )
 
@@ -115,27 +116,46 @@ const (
 	ByCampaign Dimension = "campaign"
 )
 
-// dimensions has the dimensions and their columns, in the order in which reports show them. Stores, reports and pages
-// iterate over it. Dimensions that a store keeps in the same way keep their order: a new dimension comes after them.
+// NameKind says who chooses the names of a dimension. Stores derive from it how they keep names, and how many.
+type NameKind int
+
+const (
+	// FixedNames come from a list. A visitor can choose among few of them.
+	FixedNames NameKind = iota
+	// PickedNames come from a list. A visitor can claim any of them.
+	PickedNames
+	// OwnedNames are written by owners of links, a few per link.
+	OwnedNames
+	// MadeUpNames are written by clients, any number of them: see MaxNames.
+	MadeUpNames
+)
+
+// dimensions has the dimensions, their kinds of names and their columns, in the order in which reports show them.
+// Stores, reports and pages iterate over it. Files keep the order of dimensions with the same kinds of names: a new
+// dimension comes after them.
 var dimensions = []struct {
 	by     Dimension
+	names  NameKind
 	column func(*ClickBatch) *[]string
 }{
-	{ByDevice, func(b *ClickBatch) *[]string { return &b.Device }},
-	{ByBrowser, func(b *ClickBatch) *[]string { return &b.Browser }},
-	{ByOS, func(b *ClickBatch) *[]string { return &b.OS }},
-	{ByLanguage, func(b *ClickBatch) *[]string { return &b.Language }},
-	{ByReferrer, func(b *ClickBatch) *[]string { return &b.Referrer }},
-	{ByCountry, func(b *ClickBatch) *[]string { return &b.Country }},
-	{ByRoute, func(b *ClickBatch) *[]string { return &b.Route }},
-	{ByCampaign, func(b *ClickBatch) *[]string { return &b.Campaign }},
+	{ByDevice, FixedNames, func(b *ClickBatch) *[]string { return &b.Device }},
+	{ByBrowser, PickedNames, func(b *ClickBatch) *[]string { return &b.Browser }},
+	{ByOS, PickedNames, func(b *ClickBatch) *[]string { return &b.OS }},
+	{ByLanguage, PickedNames, func(b *ClickBatch) *[]string { return &b.Language }},
+	{ByReferrer, MadeUpNames, func(b *ClickBatch) *[]string { return &b.Referrer }},
+	{ByCountry, FixedNames, func(b *ClickBatch) *[]string { return &b.Country }},
+	{ByRoute, OwnedNames, func(b *ClickBatch) *[]string { return &b.Route }},
+	{ByCampaign, MadeUpNames, func(b *ClickBatch) *[]string { return &b.Campaign }},
 }
 
-// Dimensions returns all dimensions, in the order in which reports show them.
-func Dimensions() []Dimension {
-	all := make([]Dimension, len(dimensions))
-	for i, d := range dimensions {
-		all[i] = d.by
+// Dimensions returns the dimensions whose names are of the given kinds, or all, in the order in which reports show
+// them.
+func Dimensions(kinds ...NameKind) []Dimension {
+	all := make([]Dimension, 0, len(dimensions))
+	for _, d := range dimensions {
+		if len(kinds) == 0 || slices.Contains(kinds, d.names) {
+			all = append(all, d.by)
+		}
 	}
 	return all
 }

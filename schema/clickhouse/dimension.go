@@ -11,8 +11,7 @@ import (
 type linkGroup struct {
 	projection string
 	columns    []string
-	// many says that clients make the names up. An account may have a million links, and a link a thousand referrers per
-	// day.
+	// many says that clients make names up. An account may have a million links, and a link a thousand referrers per day.
 	many bool
 }
 
@@ -20,9 +19,15 @@ type linkGroup struct {
 // and a referrer goes with a campaign. A referrer and a country hardly depend on each other: a link with 300 referrers
 // from 40 countries would have 12,000 rows per day.
 var linkGroups = []linkGroup{
-	{"link_clients", columnsOf(schema.ByDevice, schema.ByBrowser, schema.ByRoute), false},
-	{"link_places", columnsOf(schema.ByOS, schema.ByLanguage, schema.ByCountry), false},
-	{"link_referrers", columnsOf(schema.ByReferrer, schema.ByCampaign), true},
+	newLinkGroup("link_clients", schema.ByDevice, schema.ByBrowser, schema.ByRoute),
+	newLinkGroup("link_places", schema.ByOS, schema.ByLanguage, schema.ByCountry),
+	newLinkGroup("link_referrers", schema.ByReferrer, schema.ByCampaign),
+}
+
+func newLinkGroup(projection string, all ...schema.Dimension) linkGroup {
+	madeUp := schema.Dimensions(schema.MadeUpNames)
+	return linkGroup{projection, columnsOf(all...),
+		slices.ContainsFunc(all, func(by schema.Dimension) bool { return slices.Contains(madeUp, by) })}
 }
 
 // has reports whether all columns are the group's.

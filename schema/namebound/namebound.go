@@ -1,12 +1,12 @@
 // Package namebound bounds what a store keeps of the clicks of a link on one UTC day:
 //
-//   - Referrers and campaigns, whose names clients write. The first schema.MaxNames of each keep their names, all
-//     others are counted as schema.OtherName.
+//   - Names that clients make up (schema.MadeUpNames). The first schema.MaxNames of a dimension are kept, all others
+//     are counted as schema.OtherName.
 //   - Combinations of the names of all dimensions. A client chooses most of them: a thousand referrers, two hundred
 //     languages and some user agents make millions, and a report with a filter reads a row for each. The first
-//     schema.MaxCombinations combinations are counted as they are. All other clicks keep device, country and route,
-//     which the visitor does not write, and are counted as schema.OtherName in every other dimension. So each breakdown
-//     adds up to the total, with or without a filter.
+//     schema.MaxCombinations combinations are counted as they are. All other clicks keep the names that the visitor
+//     does not choose, such as device, country and route, and are counted as schema.OtherName in every other dimension.
+//     So each breakdown adds up to the total, with or without a filter.
 //   - Combinations by quarter of an hour, which are rows of some stores: the first schema.MaxQuarterRows, likewise.
 //
 // A Bound only chooses names. Which clicks are counted, and that each is counted once, does not depend on it: a batch
@@ -40,13 +40,19 @@ const (
 )
 
 var (
-	// kept are the dimensions that a click beyond schema.MaxCombinations keeps: visitors can choose from few names there.
-	kept = []schema.Dimension{schema.ByDevice, schema.ByCountry, schema.ByRoute}
-
 	dimensions = schema.Dimensions()
-	// written are the dimensions whose names clients make up.
-	written = [...]int{slices.Index(dimensions, schema.ByReferrer), slices.Index(dimensions, schema.ByCampaign)}
+	// chosen are the numbers of the dimensions whose names the visitor chooses, and madeUp of those without a list.
+	chosen = numbersOf(schema.PickedNames, schema.MadeUpNames)
+	madeUp = numbersOf(schema.MadeUpNames)
 )
+
+// numbersOf returns the indexes in dimensions of some kinds of names.
+func numbersOf(kinds ...schema.NameKind) (numbers []int) {
+	for _, by := range schema.Dimensions(kinds...) {
+		numbers = append(numbers, slices.Index(dimensions, by))
+	}
+	return numbers
+}
 
 // Key is a link on a UTC day.
 type Key struct {
@@ -76,9 +82,9 @@ type Bound struct {
 
 // state is the memory of a Bound about a link and day.
 type state struct {
-	clicks             uint32              // up to suspicious
-	combinations, rows map[uint64]struct{} // hashes; nil until clicks are suspicious
-	written            [len(written)]map[uint64]struct{}
+	clicks             uint32                // up to suspicious
+	combinations, rows map[uint64]struct{}   // hashes; nil until clicks are suspicious
+	madeUp             []map[uint64]struct{} // as the package's madeUp
 }
 
 // New returns a Bound of the names in a store.
@@ -140,16 +146,16 @@ func (b *Bound) loadNames(ctx context.Context, unknown map[Key]bool) error {
 	loaded := make(map[Key]state, len(unknown))
 	for key := range unknown {
 		s := state{clicks: suspicious, combinations: map[uint64]struct{}{}, rows: map[uint64]struct{}{}}
-		for w := range written {
-			s.written[w] = map[uint64]struct{}{}
+		for range madeUp {
+			s.madeUp = append(s.madeUp, map[uint64]struct{}{})
 		}
 		loaded[key] = s
 	}
 	err := b.load(ctx, slices.Collect(maps.Keys(unknown)), func(key Key, quarter int64, names []string) {
 		if s, ok := loaded[key]; ok {
-			for w, d := range written {
+			for w, d := range madeUp {
 				if bounded(names[d]) {
-					s.written[w][b.hash(names[d])] = struct{}{}
+					s.madeUp[w][b.hash(names[d])] = struct{}{}
 				}
 			}
 			combination := b.hash(names...)
@@ -168,7 +174,7 @@ func (b *Bound) loadNames(ctx context.Context, unknown map[Key]bool) error {
 		if b.keys[key].combinations == nil {
 			b.keys[key] = s
 			b.hashes += len(s.combinations) + len(s.rows)
-			for _, names := range s.written {
+			for _, names := range s.madeUp {
 				b.hashes += len(names)
 			}
 		}
@@ -187,7 +193,7 @@ func (b *Bound) replaceOf(some map[Key]bool, m *Memory) {
 	}
 }
 
-// replace replaces names of a click that may not be counted. A written name, combination or row may be if it was
+// replace replaces names of a click that may not be counted. A made-up name, combination or row may be if it was
 // counted before, or if there is room for it.
 func (b *Bound) replace(s state, m *Memory, i int) {
 	names, quarter := m.row(i), schema.QuarterNumber(m.batch.ClickedAt[i])
@@ -195,8 +201,8 @@ func (b *Bound) replace(s state, m *Memory, i int) {
 	if counted(s.rows, b.row(combination, quarter)) {
 		return
 	}
-	for w, d := range written {
-		if len(s.written[w]) >= schema.MaxNames && bounded(names[d]) && !counted(s.written[w], b.hash(names[d])) {
+	for w, d := range madeUp {
+		if len(s.madeUp[w]) >= schema.MaxNames && bounded(names[d]) && !counted(s.madeUp[w], b.hash(names[d])) {
 			names[d] = schema.OtherName
 			combination = b.hash(names...)
 		}
@@ -209,16 +215,14 @@ func (b *Bound) replace(s state, m *Memory, i int) {
 		if !known {
 			b.add(s.combinations, combination)
 		}
-		for w, d := range written {
+		for w, d := range madeUp {
 			if bounded(names[d]) {
-				b.add(s.written[w], b.hash(names[d]))
+				b.add(s.madeUp[w], b.hash(names[d]))
 			}
 		}
 	default:
-		for d, by := range dimensions {
-			if !slices.Contains(kept, by) {
-				names[d] = schema.OtherName
-			}
+		for _, d := range chosen {
+			names[d] = schema.OtherName
 		}
 	}
 	m.set(i, names)
@@ -240,7 +244,7 @@ func (b *Bound) row(combination uint64, quarter int64) uint64 {
 	return maphash.Comparable(b.seed, [2]uint64{combination, uint64(quarter)})
 }
 
-// bounded reports whether a written name counts as one of schema.MaxNames.
+// bounded reports whether a made-up name counts as one of schema.MaxNames.
 func bounded(name string) bool { return name != "" && name != schema.OtherName }
 
 func (b *Bound) hash(names ...string) uint64 {

@@ -113,7 +113,7 @@ func TestBound(t *testing.T) {
 		testkit.Equal(t, "unknown", bounded.Referrer[:50], make([]string, 50))
 		testkit.Equal(t, "others", others(bounded), 1)
 	})
-	t.Run("counts the combinations in the store, and leaves device, country and route of the rest", func(t *testing.T) {
+	t.Run("counts the combinations in the store, and leaves the rest names that no visitor chooses", func(t *testing.T) {
 		const more = 100
 		clicks := batch(1, day, make([]string, schema.MaxCombinations+more)...)
 		for i := range clicks.LinkID {
@@ -121,9 +121,10 @@ func TestBound(t *testing.T) {
 		}
 		want := rows(clicks)
 		s := &store{names: map[namebound.Key][][]string{key: slices.Clone(want[more:])}}
+		kept := schema.Dimensions(schema.FixedNames, schema.OwnedNames)
 		for i := range more {
 			for d, by := range schema.Dimensions() {
-				if by != schema.ByDevice && by != schema.ByCountry && by != schema.ByRoute {
+				if !slices.Contains(kept, by) {
 					want[i][d] = schema.OtherName
 				}
 			}

@@ -29,7 +29,7 @@ type aggregate struct {
 // recentKey is the primary key of table recent. Written names are the numbers that they have in the batch.
 type recentKey struct {
 	link, quarter, account, client int64
-	written                        [len(written)]int32
+	written                        [writtenColumns]int32
 }
 
 // ownedKey is the primary key of table owned_quarters.
@@ -78,7 +78,7 @@ func (a *aggregate) fill(b *schema.ClickBatch) {
 	clear(a.number)
 	clear(a.lanes)
 	clear(a.quarters)
-	var names [len(written)][]string
+	var names [writtenColumns][]string
 	for at, by := range written {
 		names[at] = *b.Names(by)
 	}

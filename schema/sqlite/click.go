@@ -8,14 +8,13 @@ import (
 	"linkstream/schema/namebound"
 )
 
-const (
-	combinationsOf = `SELECT quarter, ` + nameColumns +
-		` FROM settled_facts WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96
-		UNION ALL SELECT quarter, ` + nameColumns + ` FROM recent
-			WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96`
-	// Without a topic there is one partition, 0.
-	markOfLane = `SELECT coalesce((SELECT seq FROM marks WHERE partition = 0 AND incarnation = ? AND lane = ?), 0)`
-)
+var combinationsOf = `SELECT quarter, ` + nameColumns +
+	` FROM settled_facts WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96
+	UNION ALL SELECT quarter, ` + nameColumns + ` FROM recent
+		WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96`
+
+// Without a topic there is one partition, 0.
+const markOfLane = `SELECT coalesce((SELECT seq FROM marks WHERE partition = 0 AND incarnation = ? AND lane = ?), 0)`
 
 // LaneMarks implements schema.ClickStore.
 func (c *ClickStore) LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
@@ -130,11 +129,13 @@ func (c *ClickStore) loadNames(
 
 func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate) error {
 	recent := c.recent.begin(ctx, tx)
+	var values []any
 	for _, row := range a.recent {
-		w := row.written
-		err := recent.add(ctx, row.link, row.quarter, row.account, row.client, a.names[w[0]], a.names[w[1]], a.names[w[2]],
-			row.clicks)
-		if err != nil {
+		values = append(values[:0], row.link, row.quarter, row.account, row.client)
+		for _, number := range row.written {
+			values = append(values, a.names[number])
+		}
+		if err := recent.add(ctx, append(values, row.clicks)...); err != nil {
 			return err
 		}
 	}

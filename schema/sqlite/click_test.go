@@ -36,10 +36,32 @@ func TestClickStore(t *testing.T) {
 
 // Files have these numbers: another dimension changes none of them.
 func TestNumbersOfDimensions(t *testing.T) {
-	for by, number := range map[schema.Dimension]int{schema.ByDevice: 1, schema.ByBrowser: 2, schema.ByOS: 3,
-		schema.ByLanguage: 4,
-		schema.ByCountry:  5, schema.ByReferrer: 0, schema.ByRoute: -1, schema.ByCampaign: -2} {
-		testkit.Equal(t, string(by), sqlite.DimensionNumber(by), number)
+	fixed := map[schema.Dimension]int{schema.ByDevice: 1, schema.ByBrowser: 2, schema.ByOS: 3, schema.ByLanguage: 4,
+		schema.ByCountry: 5, schema.ByReferrer: 0, schema.ByRoute: -1, schema.ByCampaign: -2}
+	taken := map[int]schema.Dimension{}
+	for _, by := range schema.Dimensions() {
+		number := sqlite.DimensionNumber(by)
+		if want, ok := fixed[by]; ok {
+			testkit.Equal(t, string(by), number, want)
+		}
+		if other, ok := taken[number]; ok {
+			t.Errorf("%s and %s have the number %d", by, other, number)
+		}
+		taken[number] = by
+	}
+}
+
+// A dimension for which files have no room must not be counted as another one.
+func TestRoomForDimensions(t *testing.T) {
+	some := func(n int) []schema.Dimension { return make([]schema.Dimension, n) }
+	refused := func(room func([]schema.Dimension) []schema.Dimension, n int) (refused bool) {
+		defer func() { refused = recover() != nil }()
+		room(some(n))
+		return false
+	}
+	for n := range 9 {
+		testkit.Equal(t, fmt.Sprint("no room for listed dimensions: ", n), refused(sqlite.InClient, n), n > 6)
+		testkit.Equal(t, fmt.Sprint("no columns for written dimensions: ", n), refused(sqlite.WithColumns, n), n != 3)
 	}
 }
 

@@ -14,20 +14,43 @@ import (
 // listed are the dimensions whose names come from lists: devices, browsers, operating systems, languages and countries
 // have some hundred together. Their names have numbers in table names, and all numbers of a click are one integer, the
 // client, in the tables recent and settled_facts. The first dimension has the lowest bits. Files keep their order.
-var listed = slices.DeleteFunc(schema.Dimensions(), func(by schema.Dimension) bool {
-	return slices.Contains(written[:], by)
-})
+var listed = inClient(schema.Dimensions(schema.FixedNames, schema.PickedNames))
 
 // written are the dimensions whose names are written by visitors and owners of links. They have no numbers, but columns
 // of their own. Files keep this order, too.
-var written = [...]schema.Dimension{schema.ByReferrer, schema.ByRoute, schema.ByCampaign}
+var written = [writtenColumns]schema.Dimension(withColumns(schema.Dimensions(schema.OwnedNames, schema.MadeUpNames)))
 
 // nameColumns are the columns of a row's names in the tables recent and settled_facts: see factNames.
-const nameColumns = "client, referrer, route, campaign"
+var nameColumns = func() string {
+	columns := "client"
+	for _, by := range written {
+		columns += ", " + string(by)
+	}
+	return columns
+}()
+
+// inClient returns dimensions whose names have room in a client.
+func inClient(listed []schema.Dimension) []schema.Dimension {
+	if len(listed)*clientBits > maxClientBits {
+		panic(fmt.Sprintf("sqlite: a client has %d bits, and no room for the names of %v", maxClientBits, listed))
+	}
+	return listed
+}
+
+// withColumns returns dimensions, all of whose names have columns.
+func withColumns(written []schema.Dimension) []schema.Dimension {
+	if len(written) != writtenColumns {
+		panic(fmt.Sprintf("sqlite: the tables have %d columns of names, not one for each of %v", writtenColumns, written))
+	}
+	return written
+}
 
 const (
-	// clientBits is how many bits a name has in a client, which has room for six.
-	clientBits = 10
+	// clientBits is how many bits a name has in a client, which has room for six of maxClientBits.
+	clientBits    = 10
+	maxClientBits = 63
+	// writtenColumns is how many columns of names the tables recent and settled_facts have.
+	writtenColumns = 3
 	// maxNameID is the highest number of a name. Further names are counted as schema.OtherName.
 	maxNameID = 1<<clientBits - 1
 	// maxKnownNames bounds the names in memory, which include those without a number of their own.
@@ -159,7 +182,7 @@ func (n listedNames) name(by schema.Dimension, row *factNames) string {
 // factNames are the names of a row of the tables recent and settled_facts.
 type factNames struct {
 	client  int64
-	written [len(written)]string
+	written [writtenColumns]string
 }
 
 // into returns where to scan nameColumns.

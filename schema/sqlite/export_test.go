@@ -40,3 +40,9 @@ func (c *ClickStore) SetNow(now func() time.Time) { c.now = now }
 
 // DimensionNumber returns the number that the names of a dimension have in a file.
 func DimensionNumber(by schema.Dimension) int { return dimensionNumber(by) }
+
+// InClient and WithColumns panic unless files have room for the names of dimensions.
+var (
+	InClient    = inClient
+	WithColumns = withColumns
+)

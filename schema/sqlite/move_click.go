@@ -8,9 +8,10 @@ import (
 	"linkstream/schema"
 )
 
-const (
-	exportFacts = `SELECT link_id, quarter, account_id, total, ` + nameColumns + ` FROM settled_facts
+var exportFacts = `SELECT link_id, quarter, account_id, total, ` + nameColumns + ` FROM settled_facts
 	UNION ALL SELECT link_id, quarter, account_id, total, ` + nameColumns + ` FROM recent`
+
+const (
 	exportVisitors = `SELECT owner, day, visitors FROM visitors`
 	exportGaps     = `SELECT incarnation, lane, first, last, partition, offset, found FROM gaps`
 )

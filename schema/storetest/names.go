@@ -14,12 +14,14 @@ var nameBehaviours = []behaviour[ClickStores]{
 	{"InsertClicks bounds the combinations of names of a link and day, and counts the rest as Other", boundsCombinations},
 }
 
-// flood returns a click per referrer and campaign, each of which is a name of its own: flood-from to flood-(to-1).
+// flood returns clicks with names of their own in each dimension whose names clients make up: flood-from to
+// flood-(to-1).
 func flood(link int64, from, to int) []click {
 	clicks := clicksOf(link, to-from)
 	for i := range clicks {
-		clicks[i].names[schema.ByReferrer], clicks[i].names[schema.ByCampaign] = fmt.Sprintf("flood-%d.example.org", from+i),
-			fmt.Sprintf("flood-%d", from+i)
+		for _, by := range writtenNames {
+			clicks[i].names[by] = fmt.Sprintf("flood-%d.example.org", from+i)
+		}
 	}
 	return clicks
 }
@@ -42,7 +44,7 @@ func (m *model) insertBounded(
 	m.count(b)
 }
 
-var writtenNames = []schema.Dimension{schema.ByReferrer, schema.ByCampaign}
+var writtenNames = schema.Dimensions(schema.MadeUpNames)
 
 func boundsReferrers(t *testing.T, store ClickStores) {
 	const most = schema.MaxNames
@@ -91,21 +93,20 @@ func boundsReferrersAgain(t *testing.T, open Open[ClickStores]) {
 	model.check(t, store)
 }
 
-// mixture returns a click per combination of names, which are few in each dimension: the combinations from to to-1.
+// mixture returns a click per combination of names that visitors choose, which are few in each dimension: the
+// combinations from to to-1. The other names are fewer.
 func mixture(link int64, from, to int) []click {
 	clicks := clicksOf(link, to-from)
 	for i := range clicks {
 		c, n := &clicks[i], from+i
-		pick := func(dimension, names int) string {
-			name := fmt.Sprintf("%s-%d", "rlbs"[dimension:dimension+1], n%names)
-			n /= names
-			return name
+		for _, by := range schema.Dimensions(schema.PickedNames, schema.MadeUpNames) {
+			c.names[by] = fmt.Sprintf("%s-%d", by, n%12)
+			n /= 12
 		}
-		c.names[schema.ByReferrer], c.names[schema.ByLanguage], c.names[schema.ByBrowser], c.names[schema.ByOS] = pick(0, 40),
-			pick(1, 40), pick(2, 20), pick(3, 10)
-		c.names[schema.ByDevice], c.names[schema.ByCountry] = []schema.Device{schema.Mobile, schema.Bot, schema.Desktop}[i%3],
-			[]string{"DE", "FR"}[i%2]
-		c.names[schema.ByRoute] = []string{"", "red", "blue"}[i%3]
+		for at, by := range schema.Dimensions(schema.FixedNames, schema.OwnedNames) {
+			c.names[by] = []string{"", "red", "blue"}[i%(3-at%2)]
+		}
+		c.names[schema.ByDevice] = []schema.Device{schema.Mobile, schema.Bot, schema.Desktop}[i%3]
 		c.at = epoch.Add(time.Duration(i%1000) * time.Minute) // ends before the UTC day
 	}
 	return clicks
@@ -113,12 +114,7 @@ func mixture(link int64, from, to int) []click {
 
 func boundsCombinations(t *testing.T, store ClickStores) {
 	const most = schema.MaxCombinations
-	var other []schema.Dimension // those of which a visitor chooses the names
-	for _, by := range schema.Dimensions() {
-		if by != schema.ByDevice && by != schema.ByCountry && by != schema.ByRoute {
-			other = append(other, by)
-		}
-	}
+	other := schema.Dimensions(schema.PickedNames, schema.MadeUpNames)
 	model := newModel()
 	model.insertBounded(t, store, 0, most-10, nil, mixture(1, 0, most-10)...)
 	model.insertBounded(t, store, 1, 10, other, mixture(1, most-10, most+500)...)
@@ -131,7 +127,8 @@ func boundsCombinations(t *testing.T, store ClickStores) {
 	model.insert(t, store, 0, tomorrow...)
 	model.check(t, store)
 	for _, filter := range []map[schema.Dimension]string{
-		{schema.ByCountry: "FR"}, {schema.ByBrowser: schema.OtherName}, {schema.ByOS: "s-3", schema.ByDevice: schema.Mobile},
+		{schema.ByCountry: "red"}, {schema.ByBrowser: schema.OtherName},
+		{schema.ByOS: "os-3", schema.ByDevice: schema.Mobile},
 	} {
 		for _, links := range [][]int64{{1}, nil} {
 			q := Days(1, links, epoch, 2)
