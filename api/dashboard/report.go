@@ -11,9 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/language/display"
-
 	"linkstream/api/clickreport"
 	"linkstream/api/request"
 	"linkstream/schema"
@@ -87,33 +84,6 @@ type clickReport struct {
 	Top      []topLink
 	Progress progress
 	Ever     int64 // all clicks of the link
-}
-
-// nameOf returns a name of a dimension as people call it.
-func nameOf(by schema.Dimension, name string) string {
-	switch {
-	case name == "":
-		return cmp.Or(clickreport.WordsOf(by).None, "Unknown")
-	case by == schema.ByDevice:
-		return strings.ToUpper(name[:1]) + name[1:]
-	case by == schema.ByCountry:
-		return countryName(name)
-	case by == schema.ByLanguage:
-		return languageName(name)
-	}
-	return name
-}
-
-// languageName returns the English name of a language tag.
-func languageName(tag string) string {
-	parsed, err := language.Parse(tag)
-	if err != nil {
-		return tag
-	}
-	if name := display.English.Languages().Name(parsed); name != "" {
-		return name
-	}
-	return tag
 }
 
 // showReport shows the page of the link that the path names, which is its report, or the report of the account.
@@ -341,16 +311,14 @@ func pointsOf(series []clickreport.Point, interval clickreport.Interval) []dayCl
 func (p *reportPage) ranking(
 	asked clickreport.Request, by schema.Dimension, names []schema.NameCount, all schema.Period,
 ) ranking {
-	title := clickreport.WordsOf(by).Title
+	words := clickreport.WordsOf(by)
 	if by == schema.ByDevice {
 		names = slices.DeleteFunc(slices.Clone(names), func(n schema.NameCount) bool { return n.Name == string(schema.Bot) })
 	}
-	if by == schema.ByCountry && len(names) == 1 && names[0].Name == "" {
-		return ranking{Title: title, Hint: "The countries of these clicks are not known. They are known for clicks from " +
-			"public " +
-			"addresses that were counted while this service had a database of countries."}
+	if words.Unknown != "" && len(names) == 1 && names[0].Name == "" {
+		return ranking{Title: words.Title, Hint: words.Unknown}
 	}
-	r := newRanking(title, names, all.People, func(name string) string { return nameOf(by, name) })
+	r := newRanking(words.Title, names, all.People, words.Shown)
 	if p.Share == nil {
 		r.File, r.List = p.file(), string(by)
 	}

@@ -92,9 +92,9 @@ func writeCSV(w io.Writer, days []dayClicks) error {
 
 // writeNames writes a header and a line per name, most frequent first, with the clicks of people.
 func writeNames(w io.Writer, by schema.Dimension, names []schema.NameCount) error {
-	lines := [][]string{{string(by), "people"}}
+	words, lines := clickreport.WordsOf(by), [][]string{{string(by), "people"}}
 	for _, name := range names {
-		lines = append(lines, []string{transfer.Guard(nameOf(by, name.Name)), strconv.FormatInt(name.Total, 10)})
+		lines = append(lines, []string{transfer.Guard(words.Shown(name.Name)), strconv.FormatInt(name.Total, 10)})
 	}
 	return csv.NewWriter(w).WriteAll(lines)
 }

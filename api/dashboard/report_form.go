@@ -76,8 +76,9 @@ func (p *reportPage) fill(c *call, asked clickreport.Request) {
 		if value, is := asked.Filter[by]; is {
 			without := maps.Clone(asked.Filter)
 			delete(without, by)
-			p.Filters = append(p.Filters, reportFilter{Field: string(by), Value: value, Title: clickreport.WordsOf(by).Name,
-				Name: nameOf(by, value), Without: p.path(asked, without) + "#report"})
+			words := clickreport.WordsOf(by)
+			p.Filters = append(p.Filters, reportFilter{Field: string(by), Value: value, Title: words.Name,
+				Name: words.Shown(value), Without: p.path(asked, without) + "#report"})
 		}
 	}
 	p.Form.Filters = p.Filters

@@ -5,9 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/language/display"
-
 	"linkstream/schema"
 )
 
@@ -51,17 +48,4 @@ func orElse(unknown string) func(string) string {
 		}
 		return name
 	}
-}
-
-// countryName returns the English name of an ISO 3166-1 code.
-func countryName(code string) string {
-	if code == "" {
-		return "Unknown"
-	}
-	if region, err := language.ParseRegion(code); err == nil {
-		if name := display.English.Regions().Name(region); name != "" {
-			return name
-		}
-	}
-	return code
 }
