@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"linkstream/api/clickreport"
 	"linkstream/schema"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -23,6 +25,34 @@ func encode(t *testing.T, value any) string {
 	return string(data)
 }
 
+// lists returns the fields of a report that list names, one per dimension. The description of the API has them, too,
+// and answers are compared with it.
+func lists() (fields []string) {
+	for _, by := range schema.Dimensions() {
+		fields = append(fields, clickreport.WordsOf(by).List)
+	}
+	return fields
+}
+
+func TestDimensionsAreDescribed(t *testing.T) {
+	document := readDescription(t, "openapi.json")
+	for _, name := range []string{"GET /api/v1/report", "GET /api/v1/links/{hash}/report"} {
+		operation, filters := document.operations()[name], map[string]bool{}
+		for _, p := range operation.objects("parameters") {
+			filters[fmt.Sprint(p.follow(document)["name"])] = true
+		}
+		content := operation.object("responses", "200", "content", "application/json")
+		answer := content.object("schema").follow(document)
+		for _, by := range schema.Dimensions() {
+			list := clickreport.WordsOf(by).List
+			if !filters[string(by)] || answer.object("properties")[list] == nil ||
+				!slices.Contains(answer.strings("required"), list) {
+				t.Errorf("%s does not describe %s", name, by)
+			}
+		}
+	}
+}
+
 func TestLinkReport(t *testing.T) {
 	s := start(t)
 	owner, other := s.caller(t, "owner@example.org"), s.caller(t, "other@example.org")
@@ -33,20 +63,25 @@ func TestLinkReport(t *testing.T) {
 	get := func(t *testing.T, query string) map[string]any {
 		t.Helper()
 		a := owner.get(t, "/api/v1/links/"+hash+"/report?"+query)
-		a.wantKeys(t, http.StatusOK, "success", "hash", "from", "to", "tz", "interval", "counted_until", "totals", "previous",
-			"series", "devices", "browsers", "os", "languages", "referrers", "countries", "routes", "campaigns")
+		a.wantKeys(t, http.StatusOK, append(lists(), "success", "hash", "from", "to", "tz", "interval", "counted_until",
+			"totals", "previous", "series")...)
 		return a.body
 	}
 
 	t.Run("has the clicks of each day, and names of people", func(t *testing.T) {
 		body := get(t, days)
-		testkit.Equal(t, "report", encode(t, body), `{"browsers":[{"clicks":4,"name":"Chrome"},{"clicks":1,`+
-			`"name":"Firefox"}],"campaigns":[{"clicks":5,"name":""}],"counted_until":null,`+
-			`"countries":[{"clicks":5,"name":""}],"devices":[{"clicks":4,"name":"desktop"},{"clicks":1,"name":"mobile"}],`+
-			`"from":"2026-11-20",`+
-			`"hash":"`+hash+`","interval":"day","languages":[{"clicks":5,"name":""}],"os":[{"clicks":5,"name":""}],`+
+		for _, list := range lists() {
+			want, named := map[string]string{"browsers": `[{"clicks":4,"name":"Chrome"},{"clicks":1,"name":"Firefox"}]`,
+				"devices": `[{"clicks":4,"name":"desktop"},{"clicks":1,"name":"mobile"}]`}[list]
+			if !named {
+				want = `[{"clicks":5,"name":""}]`
+			}
+			testkit.Equal(t, list, encode(t, body[list]), want)
+			delete(body, list)
+		}
+		testkit.Equal(t, "report", encode(t, body), `{"counted_until":null,"from":"2026-11-20",`+
+			`"hash":"`+hash+`","interval":"day",`+
 			`"previous":{"bots":0,"clicks":0,"people":0,"visitors":0},`+
-			`"referrers":[{"clicks":5,"name":""}],"routes":[{"clicks":5,"name":""}],`+
 			`"series":[{"at":"2026-11-20T00:00:00+00:00","bots":0,"people":4,"visitors":4},`+
 			`{"at":"2026-11-21T00:00:00+00:00","bots":0,"people":1,"visitors":1}],"success":true,"to":"2026-11-21",`+
 			`"totals":{"bots":0,"clicks":5,"people":5,"visitors":5},"tz":"UTC"}`)
@@ -112,8 +147,8 @@ func TestAccountReport(t *testing.T) {
 		hashes = append(hashes, hash)
 	}
 	a := owner.get(t, "/api/v1/report?limit=2&"+days)
-	a.wantKeys(t, http.StatusOK, "success", "from", "to", "tz", "interval", "counted_until", "totals", "previous",
-		"series", "devices", "browsers", "os", "languages", "referrers", "countries", "routes", "campaigns", "links")
+	a.wantKeys(t, http.StatusOK, append(lists(), "success", "from", "to", "tz", "interval", "counted_until", "totals",
+		"previous", "series", "links")...)
 	testkit.Equal(t, "totals", encode(t, a.body["totals"]), `{"bots":0,"clicks":9,"people":9,"visitors":9}`)
 	testkit.Equal(t, "links", encode(t, a.body["links"]), `[{"clicks":4,"domain_id":null,"hash":"`+hashes[2]+
 		`","short_url":"https://sho.rt/`+hashes[2]+`"},`+

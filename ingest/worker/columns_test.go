@@ -13,6 +13,7 @@ import (
 
 	"linkstream/ingest/worker"
 	"linkstream/schema"
+	"linkstream/schema/enrich"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
 )
@@ -31,16 +32,27 @@ func (s inspector) InsertClicks(_ context.Context, batch *schema.ClickBatch) err
 // The topic has in turn a click with every field, a click of a person, and a click with no field.
 func TestBatchHasEveryColumn(t *testing.T) {
 	const clicks = 12
-	topic := &endlessTopic{bodies: [][]byte{
-		schema.AppendClickBody(nil, &schema.Click{LinkID: link, AccountID: account, ClickedAt: noon,
-			UserAgent: []byte("curl/8.5.0 (x86_64) Linux"), Referrer: []byte("https://www.News.example:8443/x?y"),
-			Network:  []byte{81, 2, 69},
-			Language: []byte("de-AT"), Route: []byte("phones"), Campaign: []byte("mail"), Visitor: 7}),
-		schema.AppendClickBody(nil, &schema.Click{LinkID: link, AccountID: account, ClickedAt: noon, Visitor: 9,
+	sent := []schema.Click{
+		{LinkID: link, AccountID: account, ClickedAt: noon, UserAgent: []byte("curl/8.5.0 (x86_64) Linux"),
+			Referrer: []byte("https://www.News.example:8443/x?y"), Network: []byte{81, 2, 69}, Language: []byte("de-AT"),
+			Route: []byte("phones"), Campaign: []byte("mail"), Visitor: 7},
+		{LinkID: link, AccountID: account, ClickedAt: noon, Visitor: 9,
 			UserAgent: []byte("Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0"),
-			Referrer:  []byte("https://203.0.113.7/\xff")}),
-		schema.AppendClickBody(nil, &schema.Click{ClickedAt: noon, Network: []byte{10, 0, 0}}),
-	}}
+			Referrer:  []byte("https://203.0.113.7/\xff")},
+		{ClickedAt: noon, Network: []byte{10, 0, 0}},
+	}
+	topic, sources := new(endlessTopic), new(schema.ClickBatch) // with the names of what was sent
+	for i := range sent {
+		topic.bodies = append(topic.bodies, schema.AppendClickBody(nil, &sent[i]))
+		source := enrich.New(openCountries(t)).Enrich(&sent[i])
+		source.AppendTo(sources)
+	}
+	for _, by := range schema.Dimensions() {
+		if (*sources.Names(by))[0] == "" {
+			t.Fatalf("the first click has no %s", by)
+		}
+	}
+	visitors := []uint64{0, 9, 0} // none of bots
 	batches := 0
 	store := inspector{inspect: func(b *schema.ClickBatch) {
 		batches++
@@ -53,29 +65,14 @@ func TestBatchHasEveryColumn(t *testing.T) {
 				t.Fatalf("batch %d: got %d rows in column %s, want %d", batches, n, field.Name, clicks)
 			}
 		}
-		type row struct {
-			link, account int64
-			at            time.Time
-			names         map[schema.Dimension]string
-			visitor       uint64 // none of bots
-		}
-		want := []row{{link, account, noon, map[schema.Dimension]string{schema.ByDevice: schema.Bot, schema.ByBrowser: "curl",
-			schema.ByOS:       "Linux",
-			schema.ByLanguage: "de", schema.ByReferrer: "news.example", schema.ByCountry: "GB", schema.ByRoute: "phones",
-			schema.ByCampaign: "mail"}, 0},
-			{link, account, noon, map[schema.Dimension]string{schema.ByDevice: schema.Desktop, schema.ByBrowser: "Firefox",
-				schema.ByOS: "Linux"}, 9},
-			{0, 0, noon, map[schema.Dimension]string{schema.ByDevice: schema.Bot, schema.ByBrowser: "Other",
-				schema.ByOS: "Other"}, 0}}
 		for i := range b.Len() {
-			got := row{b.LinkID[i], b.AccountID[i], b.ClickedAt[i], map[schema.Dimension]string{}, b.Visitor[i]}
+			at := i % len(sent)
+			testkit.Equal(t, "link", b.LinkID[i], sent[at].LinkID)
+			testkit.Equal(t, "account", b.AccountID[i], sent[at].AccountID)
+			testkit.Equal(t, "time", b.ClickedAt[i], sent[at].ClickedAt)
+			testkit.Equal(t, "visitor", b.Visitor[i], visitors[at])
 			for _, by := range schema.Dimensions() {
-				if name := (*b.Names(by))[i]; name != "" {
-					got.names[by] = name
-				}
-			}
-			if !reflect.DeepEqual(got, want[i%len(want)]) {
-				t.Errorf("batch %d, row %d: got %+v, want %+v", batches, i, got, want[i%len(want)])
+				testkit.Equal(t, string(by), (*b.Names(by))[i], (*sources.Names(by))[at])
 			}
 		}
 	}}

@@ -32,6 +32,18 @@ func TestEnricher(t *testing.T) {
 	t.Run("returns the source of a click", func(t *testing.T) {
 		check(t, enrich.New(countries).Enrich(sampleClick()))
 	})
+	t.Run("has a column of a batch for each name", func(t *testing.T) {
+		var b schema.ClickBatch
+		want.AppendTo(&b)
+		names := map[schema.Dimension]string{schema.ByDevice: schema.Desktop, schema.ByBrowser: "Chrome",
+			schema.ByOS: "Windows", schema.ByReferrer: "news.example", schema.ByCountry: "GB", schema.ByLanguage: "de",
+			schema.ByRoute: "phones", schema.ByCampaign: "mail / ü"}
+		for _, by := range schema.Dimensions() {
+			if got := *b.Names(by); len(got) != 1 || got[0] != names[by] || got[0] == "" {
+				t.Errorf("got %q in the column of %s, want %q", got, by, names[by])
+			}
+		}
+	})
 	t.Run("does not allocate for memoized headers and networks", func(t *testing.T) {
 		e, click := enrich.New(countries), sampleClick()
 		e.Enrich(click)
