@@ -56,6 +56,9 @@
 //	{bytes: text}                 the bytes that hexadecimal digits spell
 //	WITH q AS {materialized} (…)  Postgres executes q once, and SQLite wherever it is used
 //
+// Migrations have markers, too: {integer}, {boolean: column} and {time} are types, and {strict} ends a table. One that
+// means the same to both engines is in the folder migrations, any other in a folder of its engine; they share numbers.
+//
 // A new marker is a line in each dialect. Postgres locks rows, and SQLite has one writer: transactions lock in the
 // order domains, accounts, links, webhooks, and within a table in the order of IDs. On Postgres the server's clock
 // counts, on SQLite the process's.

@@ -46,6 +46,9 @@ var spellings = linkstore.Dialect{
 	"binary": ` COLLATE "C"`, "folded": `lower(%1 COLLATE "C")`, "greatest": "greatest", "least": "least",
 	"find":  `pg_catalog."position"`, // which is what the condition of the index webhooks_of_clicks calls
 	"bytes": "decode(%1, 'hex')", "materialized": "MATERIALIZED",
+
+	// Types of columns, in migrations.
+	"integer": "bigint", "boolean": "boolean", "time": "timestamptz", "strict": "",
 }
 
 // bind replaces zero times by NULL.

@@ -10,19 +10,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// Migrations returns the files of all migrations.
+func Migrations() fs.FS { return migrations() }
+
 // MigrateTo brings an empty database to a version of the schema. Version 0 leaves it empty.
 func MigrateTo(ctx context.Context, dsn string, version int64) error {
 	files := fstest.MapFS{}
-	entries, err := fs.ReadDir(migrations(), ".")
+	names, err := fs.Glob(migrations(), "*.sql")
 	if err != nil || version == 0 {
 		return err
 	}
-	for _, entry := range entries[:version] {
-		text, err := fs.ReadFile(migrations(), entry.Name())
+	for _, name := range names[:version] {
+		text, err := fs.ReadFile(migrations(), name)
 		if err != nil {
 			return err
 		}
-		files[entry.Name()] = &fstest.MapFile{Data: text}
+		files[name] = &fstest.MapFile{Data: text}
 	}
 	pool, err := pgxpool.New(ctx, dsn)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
+	"linkstream/schema/linkstore"
 	"linkstream/schema/migration"
 )
 
@@ -19,13 +20,7 @@ import (
 var migrationFiles embed.FS
 
 // migrations returns the files of all migrations.
-func migrations() fs.FS {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		panic(err) // the name is a constant
-	}
-	return files
-}
+func migrations() fs.FS { return linkstore.Migrations(migrationFiles, spellings) }
 
 // migrate applies the migrations that the database does not have. A lock lets one of several processes do so.
 func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS) (err error) {

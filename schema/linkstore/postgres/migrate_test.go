@@ -3,7 +3,6 @@
 package postgres_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -18,7 +17,7 @@ var released = map[string]string{"00001_links.sql": "1116a0ceae1a9f670b651c1af92
 
 func TestMigrations(t *testing.T) {
 	t.Parallel()
-	storetest.TestMigrations(t, os.DirFS("migrations"), released, func(t *testing.T, from int64) []string {
+	storetest.TestMigrations(t, postgres.Migrations(), released, func(t *testing.T, from int64) []string {
 		dsn := engines.Postgres(t)
 		testkit.Must(t, postgres.MigrateTo(t.Context(), dsn, from))
 		openLinks(t, dsn)

@@ -34,6 +34,9 @@ var spellings = linkstore.Dialect{
 
 	"binary": "", "folded": "%1", "find": "instr", "greatest": "max", "least": "min",
 	"bytes": "unhex(%1)", "materialized": "NOT MATERIALIZED",
+
+	// Types of columns, in migrations.
+	"integer": "INTEGER", "boolean": "INTEGER CHECK (%1 IN (0, 1))", "time": "INTEGER", "strict": " STRICT",
 }
 
 // text is a statement as SQLite takes it.

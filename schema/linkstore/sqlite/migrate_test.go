@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,7 +14,7 @@ import (
 var released = map[string]string{"00001_links.sql": "9f4df27aabc16e4ef9b6e43a33018d31996b1ca768c7377c60ae76a19ec80247"}
 
 func TestMigrations(t *testing.T) {
-	files := os.DirFS("migrations")
+	files := sqlite.Migrations()
 	storetest.TestMigrations(t, files, released, func(t *testing.T, from int64) []string {
 		path := filepath.Join(t.TempDir(), "links.db")
 		testkit.Must(t, sqlitetest.MigrateTo(t.Context(), path, files, from))

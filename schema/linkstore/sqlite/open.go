@@ -13,13 +13,7 @@ import (
 var migrationFiles embed.FS
 
 // migrations returns the files of all migrations.
-func migrations() fs.FS {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		panic(err) // the name is a constant
-	}
-	return files
-}
+func migrations() fs.FS { return linkstore.Migrations(migrationFiles, spellings) }
 
 // Open opens the file at path, which it creates if needed in an existing folder, and brings its schema up to date.
 func Open(ctx context.Context, path string) (*linkstore.Store, error) {
