@@ -11,8 +11,13 @@ type Account struct {
 	Email        string // lower case, unique
 	PasswordHash string // argon2id in PHC string format; never a password
 	Suspended    bool   // its tokens and sessions are refused, and its links are answered with 410
-	TimeZone     string // in which its days begin, an IANA name; "" if nobody has said
-	CreatedAt    time.Time
+	Profile
+	CreatedAt time.Time
+}
+
+// Profile is what the owner of an account says about it. Each field is "" if nobody has said.
+type Profile struct {
+	TimeZone string // in which its days begin, an IANA name
 }
 
 // AccountStore stores accounts.
@@ -26,8 +31,8 @@ type AccountStore interface {
 	AccountByEmail(ctx context.Context, email string) (Account, error)
 	// SetSuspended suspends or reinstates an account. Idempotent. CodeNotFound if there is no such account.
 	SetSuspended(ctx context.Context, accountID int64, suspended bool) error
-	// SetTimeZone replaces an account's time zone. CodeNotFound if there is no such account.
-	SetTimeZone(ctx context.Context, accountID int64, zone string) error
+	// SetProfile replaces an account's profile. CodeNotFound if there is no such account.
+	SetProfile(ctx context.Context, accountID int64, profile Profile) error
 	// SetPassword replaces an account's password hash and ends its sessions, except for the one with keepSessionID, in
 	// one transaction. With keepSessionID 0 it ends all of them. CodeNotFound if there is no such account.
 	SetPassword(ctx context.Context, accountID int64, passwordHash string, keepSessionID int64) error

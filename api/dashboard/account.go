@@ -14,10 +14,10 @@ import (
 
 func (d *Dashboard) routeAccount() {
 	d.get(pathAccount, request.Constant, d.showAccount)
-	d.post(pathPassword, request.Passwords, d.changePassword)
-	d.post(pathZone, request.Constant, d.changeZone)
-	d.post(pathEndSession, request.Constant, d.endSession)
-	d.post(pathEndOthers, request.Constant, d.endOtherSessions)
+	d.post(pathAccount+"/password", request.Passwords, d.changePassword)
+	d.post(pathAccount+"/profile", request.Constant, d.changeProfile)
+	d.post(pathAccount+"/sessions/end", request.Constant, d.endSession)
+	d.post(pathAccount+"/sessions/end-others", request.Constant, d.endOtherSessions)
 }
 
 // fieldZone is the field of the account's time zone.
@@ -26,7 +26,7 @@ const fieldZone = "time_zone"
 // accountPage is the data of the account page.
 type accountPage struct {
 	Account  schema.Account
-	Zone     string // as the form has it; "" for the browser's
+	Profile  schema.Profile // as the form has it
 	Sessions []sessionItem
 	Webhooks []schema.Webhook
 }
@@ -49,7 +49,7 @@ func (d *Dashboard) accountPage(c *call) (accountPage, error) {
 	if err != nil {
 		return accountPage{}, err
 	}
-	page := accountPage{Account: c.account, Zone: c.account.TimeZone, Webhooks: hooks}
+	page := accountPage{Account: c.account, Profile: c.account.Profile, Webhooks: hooks}
 	for _, s := range sessions {
 		item := sessionItem{s.ID, browserName(s.UserAgent), s.CreatedAt, s.SeenAt, s.ID == c.session.ID}
 		page.Sessions = append(page.Sessions, item)
@@ -153,21 +153,24 @@ func browserName(userAgent string) string {
 	return agent.Name + " on " + agent.OS
 }
 
-// changeZone sets the account's time zone.
-func (d *Dashboard) changeZone(c *call) error {
-	name := c.form(fieldZone)
-	if _, ok := clickreport.FindZone(name); name != "" && !ok {
+// changeProfile sets the account's profile. Without a time zone, the browser's counts.
+func (d *Dashboard) changeProfile(c *call) error {
+	profile, p := schema.Profile{TimeZone: c.form(fieldZone)}, problems{}
+	if _, ok := clickreport.FindZone(profile.TimeZone); profile.TimeZone != "" && !ok {
+		p[fieldZone] = "A time zone has a name such as Europe/Berlin or America/New_York."
+		profile.TimeZone = cut(profile.TimeZone, maxAsked)
+	}
+	if len(p) > 0 {
 		page, err := d.accountPage(c)
 		if err != nil {
 			return err
 		}
-		page.Zone = cut(name, maxAsked)
-		return d.invalid(c, "account", page,
-			problems{fieldZone: "A time zone has a name such as Europe/Berlin or America/New_York."})
+		page.Profile = profile
+		return d.invalid(c, "account", page, p)
 	}
-	if err := d.DB.SetTimeZone(c.ctx, c.account.ID, name); err != nil {
+	if err := d.DB.SetProfile(c.ctx, c.account.ID, profile); err != nil {
 		return err
 	}
-	c.account.TimeZone, c.location = name, nil
-	return c.seeOther(pathAccount, "Days and times are now in "+c.zone().String()+".")
+	c.account.Profile, c.location = profile, nil
+	return c.seeOther(pathAccount, "Your profile was saved. Days and times are in "+c.zone().String()+".")
 }

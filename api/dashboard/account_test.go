@@ -3,11 +3,14 @@ package dashboard_test
 import (
 	"net/http"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"linkstream/api/dashboard"
+	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 func TestChangePassword(t *testing.T) {
@@ -53,6 +56,27 @@ func TestChangePassword(t *testing.T) {
 			b.post("/dashboard/account/password", "current", "wrong", "new", fresh, "again", fresh).want(t, status)
 		}
 	})
+}
+
+// The page has a field of each name in schema.Profile. Europe/Vienna is a valid value of all.
+func TestProfile(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	const value = "Europe/Vienna"
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[schema.Profile]()) {
+		var want schema.Profile
+		reflect.ValueOf(&want).Elem().FieldByIndex(field.Index).SetString(value)
+		name := testkit.SnakeCase(field.Name)
+		b.post("/dashboard/account/profile", name, value).wantTo(t, "/dashboard/account")
+		page := b.follow()
+		page.want(t, http.StatusOK, "Your profile was saved.")
+		if !regexp.MustCompile(`<input [^>]*name="` + name + `"[^>]* value="` + value + `"`).MatchString(page.body) {
+			t.Errorf("the page does not show %s", name)
+		}
+		account, err := s.links.AccountByEmail(t.Context(), email)
+		testkit.Must(t, err)
+		testkit.Equal(t, "profile with "+name, account.Profile, want)
+	}
 }
 
 func TestSessionsOfAnAccount(t *testing.T) {

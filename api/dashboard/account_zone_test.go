@@ -18,8 +18,8 @@ func TestOneClock(t *testing.T) {
 	zone, err := time.LoadLocation("Pacific/Kiritimati")
 	testkit.Must(t, err)
 	b.get("/dashboard").want(t, http.StatusOK, "Times are in UTC. Change")
-	b.post("/dashboard/account/time-zone", "time_zone", zone.String()).wantTo(t, "/dashboard/account")
-	b.follow().want(t, http.StatusOK, "Days and times are now in "+zone.String(), "Times are in "+zone.String())
+	b.post("/dashboard/account/profile", "time_zone", zone.String()).wantTo(t, "/dashboard/account")
+	b.follow().want(t, http.StatusOK, "Days and times are in "+zone.String(), "Times are in "+zone.String())
 	midnight := s.now().In(zone).Truncate(time.Second)
 	midnight = time.Date(midnight.Year(), midnight.Month(), midnight.Day(), 0, 0, 0, 0, zone)
 	today, yesterday := midnight.Format(time.DateOnly), midnight.AddDate(0, 0, -1).Format(time.DateOnly)
@@ -58,10 +58,10 @@ func TestOneClock(t *testing.T) {
 	})
 	t.Run("is the browser's again, and names no zone that does not exist", func(t *testing.T) {
 		for _, wrong := range []string{"Mars", "Local", "../etc/passwd", strings.Repeat("x", 100)} {
-			b.post("/dashboard/account/time-zone", "time_zone", wrong).want(t, http.StatusUnprocessableEntity,
+			b.post("/dashboard/account/profile", "time_zone", wrong).want(t, http.StatusUnprocessableEntity,
 				"A time zone has a name such as Europe/Berlin")
 		}
-		b.post("/dashboard/account/time-zone", "time_zone", "").wantTo(t, "/dashboard/account")
+		b.post("/dashboard/account/profile", "time_zone", "").wantTo(t, "/dashboard/account")
 		b.follow().want(t, http.StatusOK, "Times are in UTC")
 		b.fields.Set("Cookie", "linkstream-zone=Asia/Tokyo")
 		b.get("/dashboard").want(t, http.StatusOK, "Times are in Asia/Tokyo")

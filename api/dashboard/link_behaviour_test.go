@@ -64,13 +64,13 @@ func TestBehaviour(t *testing.T) {
 		}
 	})
 	t.Run("has its times in the account's zone", func(t *testing.T) {
-		b.post("/dashboard/account/time-zone", "time_zone", "Europe/Vienna").wantTo(t, "/dashboard/account")
+		b.post("/dashboard/account/profile", "time_zone", "Europe/Vienna").wantTo(t, "/dashboard/account")
 		wantInput(t, b.get(path+"/edit"), "rules.0.if.from", "2030-01-31T13:00")
 		before := extension(t).Text()
 		// from 12:00, which is earlier
 		b.edit(path, append([]string{"long_url", "https://example.org/"}, ruled...)...).wantTo(t, path)
 		testkit.Equal(t, "from", extension(t).Rules[0].If.From, schema.Moment(1896091200-3600))
-		b.post("/dashboard/account/time-zone", "time_zone", "").wantTo(t, "/dashboard/account")
+		b.post("/dashboard/account/profile", "time_zone", "").wantTo(t, "/dashboard/account")
 		b.edit(path, append([]string{"long_url", "https://example.org/"}, ruled...)...).wantTo(t, path)
 		testkit.Equal(t, "extension", extension(t).Text(), before)
 	})

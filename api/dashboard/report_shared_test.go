@@ -94,8 +94,8 @@ func TestSharedReports(t *testing.T) {
 		}
 	})
 	t.Run("are in the time zone of the account, whatever the reader's", func(t *testing.T) {
-		testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "Asia/Tokyo"))
-		defer func() { testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "")) }()
+		testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{TimeZone: "Asia/Tokyo"}))
+		defer func() { testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{})) }()
 		reader := s.browser(t)
 		reader.fields.Set("Cookie", "linkstream-zone=America/Lima")
 		path := owner.share(t)

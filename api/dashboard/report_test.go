@@ -87,8 +87,8 @@ func TestReport(t *testing.T) {
 		testkit.Must(t, err)
 		today := s.now().In(zone)
 		path := "/dashboard/links/0/sale?"
-		testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, zone.String()))
-		defer func() { testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "")) }()
+		testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{TimeZone: zone.String()}))
+		defer func() { testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{})) }()
 		page := b.get(path + "country=DE")
 		for label, days := range map[string][2]int{"Today": {0, 0}, "Yesterday": {-1, -1}, "7 days": {-6, 0},
 			"90 days": {-89, 0}, "This month": {1 - today.Day(), 0}} {
@@ -167,8 +167,8 @@ func TestReport(t *testing.T) {
 		for _, wrong := range []string{"Mars", "Local", "../../etc/passwd", "", strings.Repeat("x", 3000)} {
 			in(wrong, "", "UTC")
 		}
-		testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "Europe/Vienna"))
-		defer func() { testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "")) }()
+		testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{TimeZone: "Europe/Vienna"}))
+		defer func() { testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{})) }()
 		in("Asia/Tokyo", "", "Europe/Vienna")
 	})
 	t.Run("says what is wrong beside each field", func(t *testing.T) {

@@ -113,7 +113,7 @@ func (e *env) fill(t *testing.T) {
 	testkit.Must(t, err)
 	defer testkit.Close(t, links)
 	now := time.Now()
-	account := schema.Account{Email: owner, TimeZone: "Europe/Vienna", CreatedAt: now}
+	account := schema.Account{Email: owner, Profile: schema.Profile{TimeZone: "Europe/Vienna"}, CreatedAt: now}
 	testkit.Must(t, links.CreateAccount(t.Context(), &account))
 	newWebhook(t, links, account, now)
 	link := schema.Link{AccountID: account.ID, Hash: hash, URL: "https://example.com/", Active: true, CreatedAt: now}

@@ -15,7 +15,7 @@ const (
 	accountColumns = `a.id, a.email, a.password_hash, a.suspended, a.time_zone, a.created_at`
 	accountByEmail = `SELECT ` + accountColumns + ` FROM accounts a WHERE a.email = $1`
 	setSuspended   = `UPDATE accounts SET suspended = $2 WHERE id = $1`
-	setTimeZone    = `UPDATE accounts SET time_zone = $2 WHERE id = $1`
+	setProfile     = `UPDATE accounts SET time_zone = $2 WHERE id = $1`
 	setPassword    = `UPDATE accounts SET password_hash = $2 WHERE id = $1`
 	endOthers      = `DELETE FROM sessions WHERE account_id = $1 AND id <> $2`
 	// lockAccount lets one transaction at a time add something to the account. Locks are taken in the order accounts,
@@ -81,9 +81,9 @@ func (s *Store) SetSuspended(ctx context.Context, accountID int64, suspended boo
 	return wrap(execOne(ctx, s.db, setSuspended, accountID, suspended), "set suspended of account %d", accountID)
 }
 
-// SetTimeZone implements schema.AccountStore.
-func (s *Store) SetTimeZone(ctx context.Context, accountID int64, zone string) error {
-	return wrap(execOne(ctx, s.db, setTimeZone, accountID, zone), "set time zone of account %d", accountID)
+// SetProfile implements schema.AccountStore.
+func (s *Store) SetProfile(ctx context.Context, accountID int64, p schema.Profile) error {
+	return wrap(execOne(ctx, s.db, setProfile, accountID, p.TimeZone), "set profile of account %d", accountID)
 }
 
 // SetPassword implements schema.AccountStore.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"linkstream/schema"
@@ -16,7 +17,7 @@ var accountBehaviours = []behaviour[schema.Database]{
 	{"CreateFirstAccount stores nothing if an account exists", refusesSecondFirstAccount},
 	{"CreateFirstAccount succeeds for exactly one of concurrent calls", createsOneFirstAccount},
 	{"AccountByEmail does not find an unknown email", missesAccount},
-	{"SetTimeZone replaces the time zone", setsTimeZone},
+	{"SetProfile replaces every field of the profile", setsProfile},
 	{"SetSuspended suspends and reinstates repeatedly", suspends},
 	{"SetSuspended does not find an unknown account", suspendsUnknown},
 }
@@ -32,10 +33,19 @@ func newAccount(email string) schema.Account {
 	return schema.Account{Email: email, PasswordHash: "$argon2id$v=19$m=1,t=1,p=1$c2FsdA$" + email, CreatedAt: epoch}
 }
 
+// newProfile returns a profile whose fields all have values of their own.
+func newProfile(name string) (p schema.Profile) {
+	fields := reflect.ValueOf(&p).Elem()
+	for i := range fields.NumField() {
+		fields.Field(i).SetString(fmt.Sprintf("%s %s", fields.Type().Field(i).Name, name))
+	}
+	return p
+}
+
 func createsAccounts(t *testing.T, store schema.Database) {
 	first := addAccount(t, store, "a@example.org")
 	second := newAccount("jürgen@example.org")
-	second.Suspended, second.TimeZone = true, "Europe/Vienna"
+	second.Suspended, second.Profile = true, newProfile("second")
 	testkit.Must(t, store.CreateAccount(t.Context(), &second))
 	if first.ID == 0 || first.ID == second.ID {
 		t.Fatalf("got IDs %d and %d", first.ID, second.ID)
@@ -120,11 +130,11 @@ func missesAccount(t *testing.T, store schema.Database) {
 	}
 }
 
-func setsTimeZone(t *testing.T, store schema.Database) {
+func setsProfile(t *testing.T, store schema.Database) {
 	account, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	session, token := addSession(t, store, account, "session"), addToken(t, store, account.ID, "token")
-	account.TimeZone = "America/Argentina/Buenos_Aires"
-	testkit.Must(t, store.SetTimeZone(t.Context(), account.ID, account.TimeZone))
+	account.Profile = newProfile("first")
+	testkit.Must(t, store.SetProfile(t.Context(), account.ID, account.Profile))
 	for _, want := range []schema.Account{account, other} {
 		got, err := store.AccountByEmail(t.Context(), want.Email)
 		testkit.Must(t, err)
@@ -136,7 +146,7 @@ func setsTimeZone(t *testing.T, store schema.Database) {
 	_, ofToken, err := store.TokenByDigest(t.Context(), token.Digest)
 	testkit.Must(t, err)
 	testkit.Equal(t, "account of the token", ofToken, account)
-	testkit.WantCode(t, store.SetTimeZone(t.Context(), other.ID+1000, "UTC"), schema.CodeNotFound)
+	testkit.WantCode(t, store.SetProfile(t.Context(), other.ID+1000, account.Profile), schema.CodeNotFound)
 }
 
 func suspends(t *testing.T, store schema.Database) {

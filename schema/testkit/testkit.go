@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/netip"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -86,3 +87,10 @@ func Diff(got, want any, options ...cmp.Option) string {
 
 // comparedByValue names types that are compared with ==, because go-cmp does not read fields that are not exported.
 var comparedByValue = cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}, netip.AddrPort{}, schema.BaseURL{})
+
+var capital = regexp.MustCompile(`([a-z])([A-Z])`)
+
+// SnakeCase returns the name of a Go field as JSON and forms have it: TimeZone is time_zone.
+func SnakeCase(field string) string {
+	return strings.ToLower(capital.ReplaceAllString(field, "${1}_$2"))
+}
