@@ -14,10 +14,12 @@ import (
 	"linkstream/schema"
 )
 
+const pathSignUp = Root + "/sign-up"
+
 func (d *Dashboard) routeSignIn() {
 	d.openGet(pathSignIn, request.Constant, d.showSignIn)
 	d.openPost(pathSignIn, request.Passwords, d.signIn)
-	d.route(fasthttp.MethodPost, pathSignOut, admitSession, request.Constant, d.signOut)
+	d.route(fasthttp.MethodPost, Root+"/sign-out", admitSession, request.Constant, d.signOut)
 	if d.signUp {
 		d.openGet(pathSignUp, request.Constant, d.showSignUp)
 		d.openPost(pathSignUp, request.Passwords, d.makeAccount)

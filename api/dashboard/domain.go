@@ -13,6 +13,8 @@ import (
 	"linkstream/schema"
 )
 
+func domainPath(domainID int64) string { return pathDomains + "/" + strconv.FormatInt(domainID, 10) }
+
 func (d *Dashboard) routeDomains() {
 	d.get(pathDomains, request.Constant, d.listDomains)
 	d.post(pathDomains, request.Constant, d.addDomain)

@@ -24,6 +24,7 @@ import (
 )
 
 const (
+	pathExport = Root + "/export.csv"
 	partImport = "import"
 )
 

@@ -9,43 +9,29 @@ import (
 	"linkstream/api/sharing"
 )
 
-// Addresses of pages and forms. Those that only their own page uses stand there.
+// Addresses that the frame or several nouns use. The others stand where they have a route.
 const (
 	pathStream = Root + "/live"
 
-	pathSignIn  = Root + "/sign-in"
-	pathSignUp  = Root + "/sign-up"
-	pathSignOut = Root + "/sign-out"
+	pathSignIn = Root + "/sign-in"
 
 	pathLinks = Root + "/links"
 	// The path names a link by domain ID (0 for the default domain) and hash, because domains may share hashes.
 	pathLink   = pathLinks + "/{domain}/{hash}"
 	pathBulk   = Root + "/bulk"
 	pathImport = Root + "/import"
-	pathExport = Root + "/export.csv"
 	pathTags   = Root + "/tags"
-	pathTag    = pathTags + "/{tag}"
 	pathTrash  = Root + "/trash"
 
-	pathReport      = Root + "/report"
-	pathShares      = Root + "/shares"
-	pathRevokeShare = pathShares + "/revoke"
-	pathShared      = sharing.Path + "{secret}"
+	pathReport = Root + "/report"
+	pathShares = Root + "/shares"
+	pathShared = sharing.Path + "{secret}"
 
 	pathDomains = Root + "/domains"
 	pathSite    = pathDomains + "/{id}/site"
-
-	pathTokens      = Root + "/tokens"
-	pathRevokeToken = pathTokens + "/revoke"
-
-	pathAccount    = Root + "/account"
-	pathPassword   = pathAccount + "/password"
-	pathZone       = pathAccount + "/time-zone"
-	pathEndSession = pathAccount + "/sessions/end"
-	pathEndOthers  = pathAccount + "/sessions/end-others"
+	pathTokens  = Root + "/tokens"
+	pathAccount = Root + "/account"
 )
-
-func domainPath(domainID int64) string { return pathDomains + "/" + strconv.FormatInt(domainID, 10) }
 
 // signInFor returns the path of the sign-in page that leads to path afterwards.
 func signInFor(path string) string {
@@ -74,11 +60,11 @@ type navItem struct {
 // The sections of the dashboard, in order.
 var sections = []navItem{
 	{Path: Root, Label: "Overview"},
-	{Path: Root + "/links", Label: "Links", pages: []string{pathTags, pathBulk, pathImport, pathTrash}},
+	{Path: pathLinks, Label: "Links", pages: []string{pathTags, pathBulk, pathImport, pathTrash}},
 	{Path: pathReport, Label: "Report", pages: []string{pathShares}},
-	{Path: Root + "/domains", Label: "Domains"},
-	{Path: Root + "/tokens", Label: "API", More: " settings"},
-	{Path: Root + "/account", Label: "Account"},
+	{Path: pathDomains, Label: "Domains"},
+	{Path: pathTokens, Label: "API", More: " settings"},
+	{Path: pathAccount, Label: "Account"},
 }
 
 // navigation returns the sections and marks the one that contains path.

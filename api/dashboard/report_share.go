@@ -15,7 +15,7 @@ func (d *Dashboard) routeShares() {
 	d.get(pathShares, request.Reads, d.listShares)
 	d.post(pathShares, request.Passwords, d.createShare)
 	d.keep(pathShares, sharing.FieldHash, sharing.FieldDomainID, sharing.FieldTag, sharing.FieldExpiresAt)
-	d.post(pathRevokeShare, request.Constant, d.revokeShare)
+	d.post(pathShares+"/revoke", request.Constant, d.revokeShare)
 }
 
 // sharesPage is the data of the page with the account's shared reports.

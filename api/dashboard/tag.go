@@ -13,6 +13,8 @@ import (
 // tagsPerPage bounds the rows of the page of tags.
 const tagsPerPage = 100
 
+const pathTag = pathTags + "/{tag}"
+
 func (d *Dashboard) routeTags() {
 	d.get(pathTags, request.Reads, d.listTags)
 	d.get(pathTags+".txt", request.Reads, d.namesOfTags)

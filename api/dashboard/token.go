@@ -24,7 +24,7 @@ func (d *Dashboard) routeTokens() {
 	d.get(pathTokens, request.Constant, d.listTokens)
 	d.post(pathTokens, request.Constant, d.createToken)
 	d.keep(pathTokens, "name")
-	d.post(pathRevokeToken, request.Constant, d.revokeToken)
+	d.post(pathTokens+"/revoke", request.Constant, d.revokeToken)
 }
 
 // tokensPage is the data of the tokens page.
