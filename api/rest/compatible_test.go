@@ -23,12 +23,19 @@ func TestVersion1StaysCompatible(t *testing.T) {
 	for _, v := range incompatible(before, now) {
 		t.Error(v)
 	}
+	data, err := json.MarshalIndent(withoutProse(readDescription(t, "openapi.json"), false), "", " ")
+	testkit.Must(t, err)
+	present := string(data) + "\n"
 	switch {
 	case t.Failed():
 	case *freeze:
-		data, err := json.MarshalIndent(withoutProse(now, false), "", " ")
+		testkit.Must(t, os.WriteFile(frozen, []byte(present), 0o600))
+	case isRelease(t):
+		text, err := os.ReadFile(frozen)
 		testkit.Must(t, err)
-		testkit.Must(t, os.WriteFile(frozen, append(data, '\n'), 0o600))
+		if string(text) != present {
+			t.Error("the release answers what is not frozen: run go test ./api/rest -run TestVersion1 -freeze")
+		}
 	default:
 		for operation := range now.operations() {
 			if before.operations()[operation] == nil {
@@ -36,6 +43,14 @@ func TestVersion1StaysCompatible(t *testing.T) {
 			}
 		}
 	}
+}
+
+// isRelease reports whether the changelog has no section of unreleased changes.
+func isRelease(t *testing.T) bool {
+	t.Helper()
+	text, err := os.ReadFile("../../CHANGELOG.md")
+	testkit.Must(t, err)
+	return !strings.Contains(string(text), "\n## Unreleased\n")
 }
 
 // object is a JSON object. Its methods return the zero value where something is missing.
