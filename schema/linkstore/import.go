@@ -21,11 +21,10 @@ const (
 
 // PutImport implements schema.ImportStore.
 func (s *Store) PutImport(ctx context.Context, i schema.ImportStatus, old time.Time) error {
-	_, err := exec(ctx, s.db, deleteOldImports, old)
-	if err == nil {
-		_, err = exec(ctx, s.db, putImport, i.AccountID, i.ID, i.Status, i.Errors, i.Requested, i.UpdatedAt)
-	}
-	return wrap(err, "store import of account %d", i.AccountID)
+	var b Batch
+	b.exec(deleteOldImports, old)
+	b.exec(putImport, i.AccountID, i.ID, i.Status, i.Errors, i.Requested, i.UpdatedAt)
+	return wrap(s.db.Send(ctx, &b), "store import of account %d", i.AccountID)
 }
 
 // UpdateImport implements schema.ImportStore.

@@ -18,9 +18,10 @@ const (
 func (s *Store) SharedValue(ctx context.Context, name string, first []byte) (found []byte, err error) {
 	err = get(ctx, s.db, value(&found), sharedValue, name)
 	if schema.ErrorCode(err) == schema.CodeNotFound && len(first) > 0 {
-		if _, err = exec(ctx, s.db, addSharedValue, name, first); err == nil {
-			err = get(ctx, s.db, value(&found), sharedValue, name)
-		}
+		var b Batch // another process may have added one
+		b.exec(addSharedValue, name, first)
+		b.get(value(&found), sharedValue, name)
+		err = s.db.Send(ctx, &b)
 	}
 	return found, wrap(err, "read shared value %q", name)
 }

@@ -6,10 +6,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -104,6 +107,39 @@ func Catalogue(t testing.TB, path string) (all []string) {
 		all = append(all, row)
 	}
 	testkit.Must(t, rows.Err())
+	return all
+}
+
+// Rows returns the rows of all tables, in an order that does not change.
+func Rows(tb testing.TB, raw *sql.DB) (all []string) {
+	tb.Helper()
+	for _, table := range query(tb, raw, `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`) {
+		for _, row := range query(tb, raw, `SELECT * FROM "`+table+`"`) {
+			all = append(all, table+" "+row)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// query returns the rows of a query, the values of each with spaces between them.
+func query(tb testing.TB, raw *sql.DB, text string) (all []string) {
+	tb.Helper()
+	rows, err := raw.QueryContext(tb.Context(), text)
+	testkit.Must(tb, err)
+	defer testkit.Close(tb, rows)
+	columns, err := rows.Columns()
+	testkit.Must(tb, err)
+	values, into := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		testkit.Must(tb, rows.Scan(into...))
+		row := fmt.Sprintln(values...)
+		all = append(all, strings.TrimSuffix(row, "\n"))
+	}
+	testkit.Must(tb, rows.Err())
 	return all
 }
 

@@ -2,18 +2,27 @@ package storetest
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"linkstream/schema/linkstore"
 )
 
-// Step is something that a store is about to do: a statement, or the beginning of a transaction or a batch, whose Text
-// is "".
+// Step is something that a store is about to do: a statement, the beginning of a transaction or a batch, or the commit
+// of a transaction of Update. The Text of all but a statement is "".
 type Step struct {
 	Text   string
 	Nested bool // in a transaction or a batch
 }
 
-// Watched returns the store with a function that is called before each step. An error becomes the step's outcome.
+// ErrInEngine is the error of a statement that the engine itself refuses, after it has executed the statements before.
+var ErrInEngine = errors.New("refused by the engine")
+
+// refused is a statement that engines prepare, and fail to execute: its argument is no JSON.
+const refused = `SELECT {json: '['} ->> 'a'`
+
+// Watched returns the store with a function that is called before each step. An error becomes the step's outcome;
+// ErrInEngine replaces the statement by one that fails.
 func Watched(store *linkstore.Store, before func(context.Context, Step) error) *linkstore.Store {
 	return store.On(func(db linkstore.DB) linkstore.DB { return watchedDB{db, watchedConn{db, before, false}} })
 }
@@ -37,7 +46,12 @@ func (db watchedDB) Update(ctx context.Context, f func(linkstore.Conn) error) er
 	if err := db.conn.before(ctx, Step{}); err != nil {
 		return err
 	}
-	return db.DB.Update(ctx, func(tx linkstore.Conn) error { return f(watchedConn{tx, db.conn.before, true}) })
+	return db.DB.Update(ctx, func(tx linkstore.Conn) error {
+		if err := f(watchedConn{tx, db.conn.before, true}); err != nil {
+			return err
+		}
+		return db.conn.before(ctx, Step{Nested: true})
+	})
 }
 
 func (db watchedDB) View(ctx context.Context, f func(linkstore.Conn) error) error {
@@ -53,28 +67,41 @@ type watchedConn struct {
 	nested bool
 }
 
+// statement returns what to execute in the place of a statement.
+func (c watchedConn) statement(
+	ctx context.Context, s linkstore.Statement, nested bool,
+) (linkstore.Statement, error) {
+	err := c.before(ctx, Step{s.Text, nested})
+	if errors.Is(err, ErrInEngine) {
+		return linkstore.Statement{Text: refused}, nil
+	}
+	return s, err
+}
+
 func (c watchedConn) Query(ctx context.Context, s linkstore.Statement) (linkstore.Rows, error) {
-	if err := c.before(ctx, Step{s.Text, c.nested}); err != nil {
+	s, err := c.statement(ctx, s, c.nested)
+	if err != nil {
 		return nil, err
 	}
 	return c.Conn.Query(ctx, s)
 }
 
 func (c watchedConn) Exec(ctx context.Context, s linkstore.Statement) (int64, error) {
-	if err := c.before(ctx, Step{s.Text, c.nested}); err != nil {
+	s, err := c.statement(ctx, s, c.nested)
+	if err != nil {
 		return 0, err
 	}
 	return c.Conn.Exec(ctx, s)
 }
 
 func (c watchedConn) Send(ctx context.Context, b *linkstore.Batch) error {
-	if err := c.before(ctx, Step{"", c.nested}); err != nil {
+	err := c.before(ctx, Step{"", c.nested})
+	parts := slices.Clone(b.Parts)
+	for i := 0; i < len(parts) && err == nil; i++ {
+		parts[i].Statement, err = c.statement(ctx, parts[i].Statement, true)
+	}
+	if err != nil {
 		return err
 	}
-	for i := range b.Parts {
-		if err := c.before(ctx, Step{b.Parts[i].Text, true}); err != nil {
-			return err
-		}
-	}
-	return c.Conn.Send(ctx, b)
+	return c.Conn.Send(ctx, &linkstore.Batch{Parts: parts})
 }

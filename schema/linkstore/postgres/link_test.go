@@ -92,6 +92,26 @@ func TestStore(t *testing.T) {
 	var texts storetest.Texts
 	storetest.TestDatabase(t, openFresh(t, &texts))
 	t.Run("every statement finds its rows by an index", func(t *testing.T) { testPlans(t, &texts) })
+	t.Run("a call takes effect as a whole", func(t *testing.T) {
+		dsn := engines.Postgres(t)
+		links, raw := openLinks(t, dsn), openRaw(t, dsn)
+		storetest.TestAtomicity(t, links.Store, func(t *testing.T) []string { return allRows(t, raw) }, &texts)
+	})
+}
+
+// allRows returns the rows of all tables, in any order that does not change.
+func allRows(t *testing.T, raw *pgx.Conn) []string {
+	t.Helper()
+	const tables = `
+		SELECT string_agg(format('SELECT %1$L || t::text FROM %1$I t', tablename), ' UNION ALL ') || ' ORDER BY 1'
+		FROM pg_tables WHERE schemaname = current_schema()`
+	var query string
+	testkit.Must(t, raw.QueryRow(t.Context(), tables).Scan(&query))
+	rows, err := raw.Query(t.Context(), query)
+	testkit.Must(t, err)
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	testkit.Must(t, err)
+	return all
 }
 
 func TestUnstorableText(t *testing.T) {
