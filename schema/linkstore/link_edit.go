@@ -20,25 +20,40 @@ const (
 	linkByID  = selectLink + `WHERE l.id = $1 AND l.ordinal > 0`
 	lockLinks = selectLink + `
 	WHERE l.id {in: $2} AND +l.account_id = $1 AND +l.ordinal > 0 ORDER BY l.id{for update of l}`
+	// countGaps and countDeleted count the links that deleteLinks is about to delete. The lock on the account keeps other
+	// calls from deleting or restoring them in between.
+	countGaps = `
+	INSERT INTO link_gaps (account_id, block, missing)
+	SELECT CAST($1 AS bigint), ordinal / CAST($3 AS bigint), count(*) FROM links
+	WHERE id {in: $2} AND +account_id = $1 AND +ordinal > 0 GROUP BY 2` + addGap
+	addGap       = ` ON CONFLICT (account_id, block) DO UPDATE SET missing = link_gaps.missing + excluded.missing`
+	countDeleted = `
+	UPDATE accounts SET deleted_links = deleted_links
+		+ (SELECT count(*) FROM links WHERE id {in: $2} AND +account_id = $1 AND +ordinal > 0) WHERE id = $1`
 	deleteLinks = `
 	UPDATE links SET ordinal = -ordinal, updated_at = $3 WHERE id {in: $2} AND +account_id = $1 AND +ordinal > 0
-	RETURNING id, -ordinal`
-	countGap = `
-	INSERT INTO link_gaps (account_id, block, missing) VALUES ($1, $2, $3)
-	ON CONFLICT (account_id, block) DO UPDATE SET missing = link_gaps.missing + excluded.missing`
-	countDeleted = `UPDATE accounts SET deleted_links = deleted_links + $2 WHERE id = $1`
-	ownDomains   = `SELECT id FROM domains WHERE account_id = $1 ORDER BY id{for key share}`
-	restoreLink  = `
-	UPDATE links SET ordinal = -ordinal, remade = false, updated_at = $5 WHERE ordinal < 0 AND url <> '' AND id = (
-		SELECT l.id FROM links l
-		WHERE l.` + ofOwner + ` AND l.hash = $2 AND +l.ordinal < 0 AND l.url <> '' AND l.updated_at > $4
-			AND l.domain_id {among}` + domainsOfOwner + `{end} AND (CAST($3 AS bigint) IS NULL OR l.domain_id = $3)
-		ORDER BY l.domain_id <> 0, l.ordinal DESC LIMIT 1)
-	RETURNING id, ordinal`
-	linkRemade = `
-	SELECT 1 FROM links WHERE ` + ofOwner + ` AND hash = $2 AND +ordinal > 0 AND remade
-		AND domain_id {among}` + domainsOfOwner + `{end} AND (CAST($3 AS bigint) IS NULL OR domain_id = $3) LIMIT 1`
-	purgeLinks = `
+	RETURNING id`
+
+	// linkToRestore finds the link to restore, or otherwise the link that was made anew in the place of one.
+	linkToRestore = `
+	SELECT l.id, l.remade AND l.ordinal > 0 FROM links l
+	WHERE l.` + ofOwner + ` AND l.hash = $2 AND l.domain_id {among}` + domainsOfOwner + `{end}
+		AND (CAST($3 AS bigint) IS NULL OR l.domain_id = $3)
+		AND CASE WHEN l.ordinal > 0 THEN l.remade ELSE l.url <> '' AND l.updated_at > $4 END
+	ORDER BY l.ordinal > 0, l.domain_id <> 0, l.ordinal DESC LIMIT 1`
+	ownDomains = `SELECT id FROM domains WHERE account_id = $1 ORDER BY id{for key share}`
+	// restorable holds for link $2 until the end of the transaction if it holds once account, domains and link are locked.
+	restorable = `id = $2 AND +account_id = $1 AND +ordinal < 0 AND url <> '' AND updated_at > $3
+		AND +domain_id {among}` + domainsOfOwner + `{end}`
+	lockRestored  = `SELECT id FROM links WHERE ` + restorable + `{for update}`
+	countRestored = `
+	UPDATE accounts SET deleted_links = deleted_links - 1 WHERE id = $1 AND EXISTS (SELECT 1 FROM links WHERE ` +
+		restorable + `)`
+	fillGap = `
+	INSERT INTO link_gaps (account_id, block, missing)
+	SELECT account_id, -ordinal / CAST($4 AS bigint), -1 FROM links WHERE ` + restorable + addGap
+	restoreLink = `UPDATE links SET ordinal = -ordinal, remade = false, updated_at = $4 WHERE ` + restorable
+	purgeLinks  = `
 	UPDATE links SET url = '', title = '', tags = '', active = false, expires_at = NULL, expired_url = '',
 		forward_query = false, extension = '', password_hash = ''
 	WHERE id {among}
@@ -74,37 +89,23 @@ func updateArgs(link *schema.Link, edit schema.LinkEdit, at time.Time) []any {
 
 // DeleteLink implements schema.LinkStore.
 func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
-	err := s.db.Update(ctx, func(tx Conn) error {
-		if err := get(ctx, tx, value(new(int64)), lockAccount, link.AccountID); err != nil {
-			return err
-		}
-		deleted, err := deleteAll(ctx, tx, link.AccountID, []int64{link.ID}, at)
-		return atLeastOne(int64(len(deleted)), err)
-	})
-	return wrap(err, "delete link %d of account %d", link.ID, link.AccountID)
+	var deleted []int64
+	var b Batch
+	b.get(value(new(int64)), lockAccount, link.AccountID)
+	b.deleteLinks(&deleted, link.AccountID, []int64{link.ID}, at)
+	err := s.db.Send(ctx, &b)
+	return wrap(atLeastOne(int64(len(deleted)), err), "delete link %d of account %d", link.ID, link.AccountID)
 }
 
-// deleteAll deletes links of an account that the transaction has locked, as statements that create links do, and
-// returns the IDs of the links that it has found.
-func deleteAll(ctx context.Context, tx Conn, accountID int64, ids []int64, at time.Time) (deleted []int64, err error) {
-	blocks := map[int64]int64{} // how many links are missing, by block
-	var id, ordinal int64
-	var deletion, counts Batch
-	deletion.rows(func(rows Rows) error {
-		return each(rows, []any{&id, &ordinal}, func() error {
-			deleted = append(deleted, id)
-			blocks[ordinal/schema.OrdinalBlock]++
-			return nil
-		})
+// deleteLinks adds the statements that delete links of an account, which the transaction has locked, as statements that
+// create links do. deleted becomes the IDs of the links that are found.
+func (b *Batch) deleteLinks(deleted *[]int64, accountID int64, ids []int64, at time.Time) {
+	b.exec(countGaps, accountID, ids, schema.OrdinalBlock)
+	b.exec(countDeleted, accountID, ids)
+	b.rows(func(rows Rows) (err error) {
+		*deleted, err = collect(rows, value[int64])
+		return err
 	}, deleteLinks, accountID, ids, at)
-	if err := tx.Send(ctx, &deletion); err != nil || len(deleted) == 0 {
-		return nil, err
-	}
-	for block, missing := range blocks {
-		counts.exec(countGap, accountID, block, missing)
-	}
-	counts.exec(countDeleted, accountID, len(deleted))
-	return deleted, tx.Send(ctx, &counts)
 }
 
 // ChangeLinks implements schema.LinkStore. It locks the account and then the links, in the order of their IDs.
@@ -151,7 +152,10 @@ func (s *Store) ChangeLinks(ctx context.Context, changes *schema.LinkChanges) er
 func changeAll(ctx context.Context, tx Conn, changes *schema.LinkChanges) (map[int64]error, error) {
 	outcomes := map[int64]error{}
 	if changes.Edit == nil {
-		deleted, err := deleteAll(ctx, tx, changes.AccountID, changes.IDs, changes.At)
+		var deleted []int64
+		var b Batch
+		b.deleteLinks(&deleted, changes.AccountID, changes.IDs, changes.At)
+		err := tx.Send(ctx, &b)
 		for _, id := range deleted {
 			outcomes[id] = nil
 		}
@@ -171,35 +175,48 @@ func changeAll(ctx context.Context, tx Conn, changes *schema.LinkChanges) (map[i
 	return outcomes, tx.Send(ctx, &b)
 }
 
-// RestoreLink implements schema.LinkStore. It locks the account before the link, and the domains, so that DeleteDomain
-// waits until the link is visible.
+// RestoreLink implements schema.LinkStore. If another call has restored or purged the link that it has found, it looks
+// again.
 func (s *Store) RestoreLink(
 	ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time,
 ) (link schema.Link, err error) {
-	err = s.db.Update(ctx, func(tx Conn) error {
-		if err := get(ctx, tx, value(new(int64)), lockAccount, accountID); err != nil {
-			return err
+	var id int64
+	for restored, remade := false, false; !restored && err == nil; {
+		err = get(ctx, s.db, []any{&id, &remade}, linkToRestore, accountID, hash, domainID, deletedAfter)
+		switch {
+		case err != nil:
+		case remade:
+			err = schema.Errorf(schema.CodeConflict, "the link was made anew")
+		default:
+			link, restored, err = s.restore(ctx, accountID, id, deletedAfter, at)
 		}
-		if _, err := list(ctx, tx, value[int64], ownDomains, accountID); err != nil {
-			return err
-		}
-		var id, ordinal int64
-		err := write(ctx, tx, []any{&id, &ordinal}, restoreLink, accountID, hash, domainID, deletedAfter, at)
-		if schema.ErrorCode(err) == schema.CodeNotFound {
-			if err = get(ctx, tx, value(new(int)), linkRemade, accountID, hash, domainID); err == nil {
-				return schema.Errorf(schema.CodeConflict, "the link was made anew")
-			}
-		}
-		if err != nil {
-			return err
-		}
-		var b Batch
-		b.exec(countGap, accountID, ordinal/schema.OrdinalBlock, -1)
-		b.exec(countDeleted, accountID, -1)
-		b.get(linkFields(&link), linkByID, id)
-		return tx.Send(ctx, &b)
-	})
+	}
 	return link, wrap(err, "restore link %q of account %d", hash, accountID)
+}
+
+// restore restores a link, unless that is impossible by now. It locks the account before the link, and the domains, so
+// that DeleteDomain waits until the link is visible.
+func (s *Store) restore(
+	ctx context.Context, accountID, id int64, deletedAfter, at time.Time,
+) (link schema.Link, restored bool, err error) {
+	var changed int64
+	var found []schema.Link
+	ignored := func(Rows) error { return nil }
+	var b Batch
+	b.get(value(new(int64)), lockAccount, accountID)
+	b.rows(ignored, ownDomains, accountID)
+	b.rows(ignored, lockRestored, accountID, id, deletedAfter)
+	b.exec(fillGap, accountID, id, deletedAfter, schema.OrdinalBlock)
+	b.exec(countRestored, accountID, id, deletedAfter)
+	b.count(&changed, restoreLink, accountID, id, deletedAfter, at)
+	b.rows(func(rows Rows) (err error) {
+		found, err = collect(rows, linkFields)
+		return err
+	}, linkByID, id)
+	if err := s.db.Send(ctx, &b); err != nil || changed == 0 {
+		return schema.Link{}, false, err
+	}
+	return found[0], true, nil
 }
 
 // PurgeLinks implements schema.LinkStore.
