@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxKept bounds the clients that a Bucket remembers. While it remembers that many, it does not count new ones.
+// maxKept bounds the clients that a Bucket remembers. While it remembers that many, all new ones are one client.
 const maxKept = 1 << 16
 
 // Bucket is a token bucket for each client: it bounds how often each may do something, on average over a time. It keeps
@@ -48,19 +48,27 @@ func (b *Bucket) count(c Client, now time.Time, judge func(time.Duration) (time.
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sweep(now)
-	used, known := b.used[c]
-	debt, ok := judge(max(0, used.Sub(now)) + b.interval)
-	if ok && (known || len(b.used) < maxKept) {
+	c = b.counted(c)
+	debt, ok := judge(max(0, b.used[c].Sub(now)) + b.interval)
+	if ok {
 		b.used[c] = now.Add(debt)
 	}
 	return ok
+}
+
+// counted returns the client under which c is counted.
+func (b *Bucket) counted(c Client) Client {
+	if _, known := b.used[c]; !known && len(b.used) >= maxKept {
+		return Client{kind: others}
+	}
+	return c
 }
 
 // Debt returns for how long the client has used up its share.
 func (b *Bucket) Debt(c Client, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return max(0, b.used[c].Sub(now))
+	return max(0, b.used[b.counted(c)].Sub(now))
 }
 
 // Wait returns how long a client that is charged afterwards has to wait until it may do it.

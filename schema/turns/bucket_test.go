@@ -27,13 +27,22 @@ func TestBucket(t *testing.T) {
 		time.Sleep(time.Hour)
 		testkit.Equal(t, "after a quiet time", took(1, 100), 20)
 		testkit.Equal(t, "kept: clients without debts are forgotten", b.Kept(), 1)
-		for id := range int64(2 * turns.MaxKept) {
+		for id := range int64(turns.MaxKept - 1) {
 			if !b.Take(turns.Account(10 + id)) {
 				t.Fatalf("%d is refused", id)
 			}
 		}
-		testkit.Equal(t, "kept", b.Kept(), turns.MaxKept)
+		more := 0
+		for id := range int64(turns.MaxKept) {
+			more += took(10+turns.MaxKept+id, 1)
+		}
+		testkit.Equal(t, "of all clients beyond, together", more, 20)
+		testkit.Equal(t, "debt of one of them", b.Debt(turns.Account(-1), time.Now()), 2*time.Second)
+		testkit.Equal(t, "kept", b.Kept(), turns.MaxKept+1)
 		testkit.Equal(t, "of a client that is kept", took(1, 100), 0)
+		testkit.Equal(t, "of another one", took(10, 100), 19)
+		time.Sleep(time.Hour)
+		testkit.Equal(t, "of one of them, after a quiet time", took(10+turns.MaxKept, 100), 20)
 	})
 }
 

@@ -22,6 +22,7 @@ const (
 	credential
 	network
 	item
+	others // all clients that a Bucket has no room for
 )
 
 // Account returns the client of an account.
