@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"linkstream/schema"
+	"linkstream/schema/service"
 )
 
 // minKeyLen is what -edge.acme-key needs, in bytes: 32 random bytes in hexadecimal or base64 have more.
@@ -65,6 +66,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	schema.SecretVar(fs, &a.EABKey, "edge.acme-eab-key", "`secret` of that account, in base64url")
 	fs.DurationVar(&a.RenewEvery, "edge.acme-renew-every", a.RenewEvery,
 		"`time` between two looks for certificates of which a third of the validity is left, which are renewed")
+	service.Removed(fs, "edge.acme-max-per-hour", "certmagic bounds orders, to 10 in 10 seconds")
 }
 
 // Validate returns every invalid setting.

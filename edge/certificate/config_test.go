@@ -50,7 +50,7 @@ func TestConfig(t *testing.T) {
 		cfg.RegisterFlags(fs)
 		testkit.Must(t, fs.Parse([]string{"-edge.tls-cert=a", "-edge.tls-key=b", "-edge.acme-email=you@example.com",
 			"-edge.acme-directory=https://acme.example/dir", "-edge.acme-roots=r", "-edge.acme-key=k", "-edge.acme-eab-id=i",
-			"-edge.acme-eab-key=e", "-edge.acme-renew-every=1h"}))
+			"-edge.acme-eab-key=e", "-edge.acme-renew-every=1h", "-edge.acme-max-per-hour=5"}))
 		want := certificate.Config{Cert: "a", Key: "b", ACME: certificate.ACMEConfig{Email: "you@example.com",
 			Directory: "https://acme.example/dir", Roots: "r", Key: "k", EABID: "i", EABKey: "e", RenewEvery: 3600e9}}
 		testkit.Equal(t, "settings", cfg, want)

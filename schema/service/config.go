@@ -54,6 +54,7 @@ func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []s
 		}
 	})
 	fs.Visit(func(f *flag.Flag) { invalid = append(invalid, checkAddressFlag(f.Name)) })
+	warnOfRemoved(fs, sections)
 	for _, f := range files {
 		invalid = append(invalid, f.load(fs, inArgs))
 	}
@@ -61,6 +62,28 @@ func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []s
 		invalid = append(invalid, s.Validate())
 	}
 	return append(positional, literal...), errors.Join(invalid...)
+}
+
+// removed is the value of a flag that a former release of this major version had: it is accepted and ignored.
+type removed struct{ why string }
+
+func (*removed) Set(string) error { return nil }
+func (*removed) String() string   { return "" }
+
+// Removed defines a flag that a former release of this major version had. If it is set, the log says why it has no
+// effect.
+func Removed(fs *flag.FlagSet, name, why string) { fs.Var(&removed{why}, name, "without effect: "+why) }
+
+// warnOfRemoved makes the logger of the LogConfig warn of removed flags that are set.
+func warnOfRemoved(fs *flag.FlagSet, sections []Section) {
+	fs.Visit(func(f *flag.Flag) {
+		gone, ok := f.Value.(*collector).Value.(*removed)
+		for _, s := range sections {
+			if log, is := s.(*LogConfig); is && ok {
+				log.removed = append(log.removed, [2]string{f.Name, gone.why})
+			}
+		}
+	})
 }
 
 // DefaultEdgeURL is the base of short links if the edge listens on its default address.

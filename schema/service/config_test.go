@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"linkstream/schema/service"
+	"linkstream/schema/testkit"
 )
 
 // engine is a Section for tests.
@@ -160,6 +161,35 @@ func TestParseErrors(t *testing.T) {
 		_, err := parse(newEngine(), "-engine.name")
 		wantAll(t, err, "-engine.name")
 	})
+}
+
+// former is a Section with a flag of a former release.
+type former struct{}
+
+func (former) RegisterFlags(fs *flag.FlagSet) {
+	service.Removed(fs, "engine.choke", "engines have none")
+}
+func (former) Validate() error { return nil }
+
+func TestRemovedFlag(t *testing.T) {
+	logged := func(args ...string) string {
+		t.Helper()
+		var log service.LogConfig
+		_, err := service.Parse(flag.NewFlagSet("test", flag.ContinueOnError), args, former{}, &log)
+		testkit.Must(t, err)
+		var output bytes.Buffer
+		log.Logger(&output)
+		return output.String()
+	}
+	testkit.Equal(t, "without it", logged(), "")
+	const warning = `level=WARN msg="a flag has no effect: remove it" flag=-engine.choke reason="engines have none"`
+	if got := logged("-engine.choke=3"); !strings.Contains(got, warning) {
+		t.Errorf("got %q", got)
+	}
+	t.Setenv("LINKSTREAM_ENGINE_CHOKE", "3")
+	if got := logged(); strings.Count(got, warning) != 1 {
+		t.Errorf("got %q", got)
+	}
 }
 
 func TestParseHelp(t *testing.T) {

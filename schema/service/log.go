@@ -10,6 +10,8 @@ import (
 type LogConfig struct {
 	Level slog.Level // the least level that is logged
 	JSON  bool       // instead of text
+
+	removed [][2]string // flags that are set without effect, and why
 }
 
 // RegisterFlags binds the settings to flags.
@@ -21,11 +23,15 @@ func (l *LogConfig) RegisterFlags(fs *flag.FlagSet) {
 // Validate returns nil, because a flag that can be parsed is valid.
 func (l *LogConfig) Validate() error { return nil }
 
-// Logger returns a logger that writes to w.
+// Logger returns a logger that writes to w. It warns of flags without effect.
 func (l *LogConfig) Logger(w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: l.Level}
+	log := slog.New(slog.NewTextHandler(w, options))
 	if l.JSON {
-		return slog.New(slog.NewJSONHandler(w, options))
+		log = slog.New(slog.NewJSONHandler(w, options))
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	for _, flag := range l.removed {
+		log.Warn("a flag has no effect: remove it", "flag", "-"+flag[0], "reason", flag[1])
+	}
+	return log
 }
