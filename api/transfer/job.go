@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 // job is work on a file that this process received.
@@ -101,6 +102,9 @@ func (j *job) release() {
 	j.held, j.file = 0, nil
 }
 
+// leaveFree gives back the place that begin has given.
+func (j *job) leaveFree() { j.free.Leave(turns.Account(j.account), 1) }
+
 func (j *job) encoded(lines string) schema.ImportStatus {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -130,7 +134,7 @@ func (j *job) run(ctx context.Context) {
 	defer j.jobs.Done()
 	defer j.release()
 	ready := j.do(ctx, PhaseChecking, j.importer.Preview)
-	<-j.free
+	j.leaveFree()
 	if ready && j.status.Report.Created > 0 && j.wait(ctx) {
 		j.do(ctx, PhaseImporting, j.importer.Import)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/turns"
 )
 
 // Limits of imports.
@@ -25,6 +26,7 @@ const (
 // Limits of a process.
 const (
 	maxJobs    = 16       // files that it receives or checks
+	maxJobsOne = 2        // of one account: the second one can take the place of one whose sender is gone
 	maxWork    = 2        // files that it checks or imports at a time
 	maxWaiting = 64       // checked files that wait for their owners
 	maxHeld    = 64 << 20 // bytes of all files, compressed
@@ -105,7 +107,7 @@ type Uploads struct {
 	store    schema.ImportStore
 	importer *Importer
 	log      *slog.Logger
-	free     chan struct{} // a semaphore of maxJobs
+	free     *turns.Bound  // files that are received or checked
 	turn     chan struct{} // a semaphore of maxWork
 
 	mu      sync.Mutex
@@ -119,8 +121,8 @@ type Uploads struct {
 
 // NewUploads returns Uploads that notes its progress in store.
 func NewUploads(store schema.ImportStore, importer *Importer, log *slog.Logger) *Uploads {
-	m := &Uploads{store: store, importer: importer, log: log, free: make(chan struct{}, maxJobs),
-		turn: make(chan struct{}, maxWork)}
+	m := &Uploads{store: store, importer: importer, log: log,
+		free: turns.NewBound(maxJobs, maxJobsOne), turn: make(chan struct{}, maxWork)}
 	m.ctx, m.end = context.WithCancel(context.Background())
 	return m
 }
@@ -156,14 +158,14 @@ func (m *Uploads) Errors(ctx context.Context, accountID int64) (string, error) {
 func (m *Uploads) Receive(
 	ctx context.Context, accountID int64, name string, domainID *int64, file io.Reader, alive func(),
 ) error {
-	if !m.begin() {
-		return ErrBusy
+	if err := m.begin(accountID); err != nil {
+		return err
 	}
 	j := &job{Uploads: m, account: accountID, id: rand.Text(), evicted: make(chan struct{}),
 		status: Status{FileName: cleanName(name), Phase: PhaseReceiving, DomainID: domainID}}
 	if err := j.receive(ctx, file, alive); err != nil {
 		j.release()
-		<-m.free
+		j.leaveFree()
 		m.jobs.Done()
 		return err
 	}
@@ -192,37 +194,41 @@ func (m *Uploads) Start(ctx context.Context, accountID int64, id string) error {
 	return err
 }
 
-// begin reports whether there is room for a job. If so, it has a place in free and in jobs.
-func (m *Uploads) begin() bool {
+// begin gives a job of an account a place in free and in jobs. ErrBusy or ErrWorking if there is none.
+func (m *Uploads) begin(accountID int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stopped {
-		return false
+		return ErrBusy
 	}
-	select {
-	case m.free <- struct{}{}:
-		m.jobs.Add(1)
-		return true
-	default:
-		return false
+	switch m.free.Take(turns.Account(accountID), 1) {
+	case turns.ErrEach:
+		return ErrWorking
+	case turns.ErrAll:
+		return ErrBusy
 	}
+	m.jobs.Add(1)
+	return nil
 }
 
 // hold reserves n bytes for the file of j, in place of files that have waited for their owners for the longest time. It
-// reports whether there is room.
+// reports whether there is room: a file that has more than would be left to others gets none (Choudhury and Hahne 1998,
+// "Dynamic queue length thresholds"), so that a few accounts do not have all the room.
 func (m *Uploads) hold(j *job, n int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for m.held+n > maxHeld && len(m.waiting) > 0 {
+	for !m.hasRoom(j, n) && len(m.waiting) > 0 {
 		m.evict()
 	}
-	if m.held+n > maxHeld {
+	if !m.hasRoom(j, n) {
 		return false
 	}
 	m.held += n
 	j.held += n
 	return true
 }
+
+func (m *Uploads) hasRoom(j *job, n int64) bool { return j.held <= maxHeld-m.held-n }
 
 // evict drops the file that has waited the longest. Its caller holds mu.
 func (m *Uploads) evict() {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -190,6 +191,73 @@ func TestWaitingFiles(t *testing.T) {
 	testkit.Must(t, err)
 	stop()
 	interrupted(job)
+}
+
+// stalled is a connection that sends a file, and then nothing until it is closed.
+type stalled struct {
+	file   io.Reader
+	closed chan struct{}
+}
+
+func (s stalled) Read(to []byte) (int, error) {
+	if n, err := s.file.Read(to); err == nil {
+		return n, nil
+	}
+	<-s.closed
+	return 0, io.ErrUnexpectedEOF
+}
+
+// TestStalledFiles has accounts whose files are as large as can be, and do not end.
+func TestStalledFiles(t *testing.T) {
+	f := newUploads(t)
+	m, _ := f.process(nil)
+	closed := make(chan struct{})
+	var sending sync.WaitGroup
+	stall := func(file io.Reader) (ended chan error) {
+		ended = make(chan error, 1)
+		account := f.account
+		sending.Go(func() {
+			ended <- m.Receive(context.Background(), account, "links.csv", nil, stalled{file, closed}, func() {})
+		})
+		return ended
+	}
+	defer sending.Wait()
+	defer close(closed)
+	another := func(email string) {
+		account := schema.Account{Email: email, CreatedAt: time.Now()}
+		testkit.Must(t, f.store.CreateAccount(t.Context(), &account))
+		f.account = account.ID
+	}
+	const size = transfer.MaxFile - 1<<20
+	for n, held := range []bool{true, false} {
+		another(fmt.Sprint(n, "@example.org"))
+		ended := stall(io.LimitReader(&noise{rand.New(rand.NewPCG(1, 2))}, size))
+		job := transfer.Job{}
+		testkit.Eventually(t, "the process holds the file, or refuses it", func() bool {
+			var err error
+			job, err = m.Find(t.Context(), f.account)
+			return err == nil && (job.Size == size || job.Phase == transfer.PhaseFailed)
+		})
+		testkit.Equal(t, "refused", job.Phase == transfer.PhaseFailed, !held)
+		if !held {
+			if err := <-ended; !errors.Is(err, transfer.ErrBusy) {
+				t.Errorf("refused with %v", err)
+			}
+		}
+	}
+	another("small@example.org")
+	testkit.Must(t, f.receive(m, strings.NewReader(rows(50_000))))
+	f.wait(m, transfer.PhaseReady)
+	for range 2 { // which send nothing
+		stall(strings.NewReader(""))
+	}
+	testkit.Eventually(t, "the account has no third connection", func() bool {
+		return errors.Is(f.receive(m, strings.NewReader("")), transfer.ErrWorking)
+	})
+	another("other@example.org")
+	if err := f.receive(m, strings.NewReader("")); !errors.Is(err, transfer.ErrEmpty) {
+		t.Errorf("another account: %v", err)
+	}
 }
 
 // noise is letters in no order, in lines of 8 KiB that are not links.
