@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,8 @@ import (
 const (
 	reconnectPause = 10 * time.Millisecond // after a server has refused or closed a connection
 	floodTimeout   = 10 * time.Second      // without an answer, after which a flood connects again
+	slowPart       = 4 << 10               // bytes that a flood reads at once if it reads slowly
+	slowEnd        = time.Second           // without more bytes, after which it takes an answer for complete
 )
 
 // Flood is a hostile load. It accepts any answer, and connects again when the server closes a connection.
@@ -30,6 +33,7 @@ type Flood struct {
 	Once    bool
 	Rate    float64       // requests per second of all connections; 0: as fast as they are answered
 	ByteGap time.Duration // between the bytes of a request; 0: all are sent at once
+	ReadGap time.Duration // between parts of slowPart bytes of an answer; 0: all is read at once
 }
 
 // ClientHello returns the first bytes of a TLS client. Sending them again costs nothing, and makes the server compute a
@@ -99,6 +103,9 @@ func (a *attacker) connect(ctx context.Context) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	a.connections.Add(1)
+	if tcp, ok := conn.(*net.TCPConn); ok && a.flood.ReadGap > 0 {
+		_ = tcp.SetReadBuffer(slowPart) // otherwise the kernel takes most of the answer
+	}
 	if a.in == nil {
 		a.in = make([]byte, 64<<10)
 	}
@@ -134,6 +141,9 @@ func (a *attacker) exchange(ctx context.Context, conn net.Conn) error {
 		}
 		return errors.Join(err, errOnce)
 	}
+	if a.flood.ReadGap > 0 {
+		return a.readSlowly(ctx, conn)
+	}
 	for missing := a.flood.Pipeline; missing > 0; {
 		n, err := conn.Read(a.in)
 		// an answer that is split there is missed, which costs a timeout at worst
@@ -145,6 +155,27 @@ func (a *attacker) exchange(ctx context.Context, conn net.Conn) error {
 		}
 	}
 	return nil
+}
+
+// readSlowly reads an answer in parts.
+func (a *attacker) readSlowly(ctx context.Context, conn net.Conn) error {
+	began := false
+	for ctx.Err() == nil {
+		n, err := conn.Read(a.in[:slowPart])
+		a.answers.Add(int64(bytes.Count(a.in[:n], []byte("HTTP/1.1 "))))
+		if began && errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		wait(ctx, a.flood.ReadGap)
+		began = true
+		if err := conn.SetDeadline(time.Now().Add(slowEnd)); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // errOnce ends a connection that is used once.

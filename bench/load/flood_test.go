@@ -67,6 +67,18 @@ func TestFlood(t *testing.T) {
 			t.Errorf("%+v", harm)
 		}
 	})
+	t.Run("reads slowly, and sends the next request when it has read the answer", func(t *testing.T) {
+		var requests, answered atomic.Int64
+		harm := run(t, func(w http.ResponseWriter, _ *http.Request) {
+			requests.Add(1)
+			_, _ = w.Write(make([]byte, 64<<10))
+			answered.Add(1)
+		}, load.Flood{Conns: 2, Pipeline: 1, ReadGap: time.Millisecond, Request: request},
+			func() bool { return answered.Load() >= 4 })
+		if n := requests.Load(); harm.Connections != 2 || harm.Answers > n || harm.Answers == 0 {
+			t.Errorf("%+v of %d requests", harm, n)
+		}
+	})
 	t.Run("idles, and connects again when it is thrown out", func(t *testing.T) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		testkit.Must(t, err)

@@ -38,6 +38,8 @@ const (
 	readers        = 20 // heavy reads of one account at the same time
 	sharedReports  = 90 // of that account
 	bigAccount     = 3  // times -links and -clicks, of the account with heavy reads
+	// readGap is how long a slow reader waits between parts of a file: the service drops readers that are slower.
+	readGap = 100 * time.Millisecond
 )
 
 // attack is a flood with a name.
@@ -141,6 +143,8 @@ func heavyReads(owner *system.API, hash string, shares []string) []attack {
 				return fmt.Appendf(dst, "GET %s?browser=%s HTTP/1.1\r\nHost: %s\r\nX-Forwarded-For: %s\r\n\r\n",
 					shares[randv2.IntN(len(shares))], rand.Text(), owner.Addr(), randomNetwork())
 			}}},
+		{"slow exports of one account", load.Flood{Addr: owner.Addr(), Conns: readers, Pipeline: 1,
+			ReadGap: readGap, Request: owner.AppendExport}},
 	}
 }
 

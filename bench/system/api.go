@@ -24,8 +24,9 @@ const (
 
 // API is a client of the API. It rotates through its tokens and waits where the rate limit requires it.
 type API struct {
-	base   string
-	tokens *tokens // other clients may share them
+	base    string
+	tokens  *tokens // other clients may share them
+	session string  // secret of a session of the dashboard; "": none
 }
 
 // tokens are API tokens of one account.
@@ -153,8 +154,16 @@ func (a *API) AppendCounted(dst []byte, n int64, method, path string, body []byt
 	return append(append(dst, "\r\n"...), body...)
 }
 
+// AppendExport appends a request for a file of all links to dst. Only the owner of a catalogue has a session for it.
+func (a *API) AppendExport(dst []byte) []byte {
+	return fmt.Appendf(dst, "GET /dashboard/export.csv HTTP/1.1\r\nHost: %s\r\nCookie: linkstream=%s\r\n\r\n", a.Addr(),
+		a.session)
+}
+
 // Of returns the client of the API that the owner of a catalogue uses.
-func (a *API) Of(c Catalogue) *API { return &API{base: a.base, tokens: &tokens{secrets: c.tokens}} }
+func (a *API) Of(c Catalogue) *API {
+	return &API{base: a.base, tokens: &tokens{secrets: c.tokens}, session: c.session}
+}
 
 // StatusError returns the error for an answer with an unexpected status.
 func StatusError(a load.Answer) error {

@@ -61,6 +61,7 @@ type Catalogue struct {
 	Account, FirstID int64 // of the account, and of its first link
 	Links            workload.Links
 	tokens           []string
+	session          string // of the dashboard
 }
 
 // CreateCatalogue adds an account with links to the store of a system that has yet to start. firstID is the ID of its
@@ -79,6 +80,9 @@ func CreateCatalogue(ctx context.Context, on Engines, firstID int64, links workl
 	}
 	c = Catalogue{Account: account.ID, FirstID: firstID, Links: links}
 	if c.tokens, err = createTokens(ctx, store, account.ID, tokenCount/10); err != nil {
+		return c, err
+	}
+	if c.session, _, err = auth.NewSessions(store).Begin(ctx, account, "bench"); err != nil {
 		return c, err
 	}
 	if err := on.InsertLinks(ctx, account.ID, links); err != nil {
