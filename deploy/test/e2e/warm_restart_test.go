@@ -64,15 +64,7 @@ func TestWarmRestart(t *testing.T) {
 		"Content-Type", "application/json").Want(t, http.StatusOK)
 	time.Sleep(time.Second) // the promise
 	edge.kill(t)
-	for i, v := range edge.env {
-		name, _, _ := strings.Cut(v, "=")
-		switch name {
-		case "LINKSTREAM_POSTGRES_DSN":
-			edge.env[i] = name + "=postgres://nobody@" + testkit.FreeAddress(t) + "/nothing"
-		case "LINKSTREAM_KAFKA_BROKERS":
-			edge.env[i] = name + "=" + testkit.FreeAddress(t)
-		}
-	}
+	edge.loseEngines(t)
 	edge.launch(t)
 	testkit.Eventually(t, "the edge listens", func() bool { return edge.process.Output.Contains("serving short links") })
 	testkit.Succeeds(t, func() error { return s.visit(t, http.MethodHead, "/"+hash(4)).IsStatus(http.StatusFound) })
@@ -105,4 +97,18 @@ func TestWarmRestart(t *testing.T) {
 	edge.start(t)
 	visit(t, changed[0], http.StatusGone)
 	visit(t, hash(4), http.StatusFound)
+}
+
+// loseEngines makes the program find neither Postgres nor Kafka when it starts again.
+func (p *program) loseEngines(t *testing.T) {
+	t.Helper()
+	for i, v := range p.env {
+		name, _, _ := strings.Cut(v, "=")
+		switch name {
+		case "LINKSTREAM_POSTGRES_DSN":
+			p.env[i] = name + "=postgres://nobody@" + testkit.FreeAddress(t) + "/nothing"
+		case "LINKSTREAM_KAFKA_BROKERS":
+			p.env[i] = name + "=" + testkit.FreeAddress(t)
+		}
+	}
 }
