@@ -10,7 +10,7 @@ import (
 	"linkstream/api/admin"
 	"linkstream/api/apiservice"
 	"linkstream/api/invalidation"
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/linkstore/postgres"
@@ -29,8 +29,8 @@ func runCommand(ctx context.Context, cfg settings, command []string, stdout, std
 		func(db schema.Database, _ *stream.Client, _ *invalidation.Relay) error {
 			var clicks *clickhouse.ClickStore
 			cfg.admin.Parts = admin.Parts{In: os.Stdin, Progress: stderr,
-				Shortener: func(links schema.LinkStore, domains schema.DomainStore) (*shorten.Shortener, error) {
-					return apiservice.NewShortener(cfg.api, links, domains, log)
+				Shortener: func(store schema.LinkStore, domains schema.DomainStore) (*links.Shortener, error) {
+					return apiservice.NewShortener(cfg.api, store, domains, log)
 				},
 				Clicks: func(ctx context.Context) (_ admin.ClickCounter, err error) {
 					clicks, err = openClicks(ctx, cfg, report)

@@ -7,14 +7,14 @@ import (
 	"os"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 )
 
 // Parts are the parts that import and export need in addition to the stores. Only these commands open them.
 type Parts struct {
-	Shortener func(schema.LinkStore, schema.DomainStore) (*shorten.Shortener, error)
+	Shortener func(schema.LinkStore, schema.DomainStore) (*links.Shortener, error)
 	Clicks    func(context.Context) (ClickCounter, error) // the caller of Run closes it
 	In        io.Reader                                   // for the FILE "-"
 	Progress  io.Writer                                   // gets a line every few seconds of an import

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"linkstream/api/admin"
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/testkit"
@@ -21,9 +21,9 @@ import (
 // parts are those of a service that has counted seven clicks on each link.
 func parts(stdin io.Reader) admin.Parts {
 	return admin.Parts{In: stdin, Progress: io.Discard,
-		Shortener: func(links schema.LinkStore, domains schema.DomainStore) (*shorten.Shortener, error) {
+		Shortener: func(store schema.LinkStore, domains schema.DomainStore) (*links.Shortener, error) {
 			list, err := blocklist.Open("", slog.New(slog.DiscardHandler))
-			return shorten.New(schema.MustParseBaseURL("http://sho.rt:8080"), links, domains, list), err
+			return links.New(schema.MustParseBaseURL("http://sho.rt:8080"), store, domains, list), err
 		},
 		Clicks: func(context.Context) (admin.ClickCounter, error) { return seven{}, nil }}
 }

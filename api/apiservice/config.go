@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"linkstream/api/customdomain"
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/api/webhook"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
@@ -26,9 +26,9 @@ type Config struct {
 	URL            schema.BaseURL // public base of the API and the dashboard; zero: the address of the listener
 	SignUp         string         // "open" if anyone may create an account, else "closed"
 	TrustedProxies clientaddr.Proxies
-	Blocklist      string            // paths of blocklist files, separated by commas
-	OwnHosts       string            // more addresses of the service, separated by commas: see shorten.ParseAddress
-	Own            []shorten.Address // still more; set by the program
+	Blocklist      string          // paths of blocklist files, separated by commas
+	OwnHosts       string          // more addresses of the service, separated by commas: see links.ParseAddress
+	Own            []links.Address // still more; set by the program
 	Domains        customdomain.Config
 	WebhookAllow   webhook.Networks // that receivers of webhooks may be in though they are not public
 	Tracer         *tracing.Tracer  // of requests; nil: none; set by the program
@@ -103,10 +103,10 @@ func (c *Config) Validate() error {
 }
 
 // ownAddresses returns the addresses in Own and OwnHosts.
-func (c *Config) ownAddresses() ([]shorten.Address, error) {
+func (c *Config) ownAddresses() ([]links.Address, error) {
 	own := slices.Clone(c.Own)
 	for s := range strings.FieldsFuncSeq(c.OwnHosts, func(r rune) bool { return r == ',' }) {
-		address, err := shorten.ParseAddress(s)
+		address, err := links.ParseAddress(s)
 		if err != nil {
 			return nil, err
 		}

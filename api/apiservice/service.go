@@ -16,13 +16,13 @@ import (
 	"linkstream/api/customdomain"
 	"linkstream/api/dashboard"
 	"linkstream/api/linkpassword"
+	"linkstream/api/links"
 	"linkstream/api/live"
 	"linkstream/api/ratelimit"
 	"linkstream/api/reads"
 	"linkstream/api/request"
 	"linkstream/api/rest"
 	"linkstream/api/sharing"
-	"linkstream/api/shorten"
 	"linkstream/api/transfer"
 	"linkstream/api/webhook"
 	"linkstream/schema"
@@ -45,7 +45,7 @@ type Service struct {
 	rankings  *clickreport.Rankings
 	pages     *dashboard.Dashboard
 	live      *live.Hub
-	shortener *shorten.Shortener
+	shortener *links.Shortener
 	webhooks  *webhook.Sender
 	passwords *linkpassword.Checker
 	links     schema.Database // its reads take turns
@@ -59,7 +59,7 @@ type Service struct {
 // New reads the blocklist, listens, and returns a service that serves once Run is called. The caller closes the stores
 // after Run has returned. waiting may be nil; without it the dashboard cannot tell how many clicks are still uncounted.
 func New(
-	cfg Config, links schema.Database, clicks reads.Store, waiting clickreport.ClickLog, log *slog.Logger,
+	cfg Config, db schema.Database, clicks reads.Store, waiting clickreport.ClickLog, log *slog.Logger,
 ) (*Service, error) {
 	blocked, err := blocklist.Open(cfg.Blocklist, log)
 	if err != nil {
@@ -71,7 +71,7 @@ func New(
 	}
 	set := metrics.NewSet()
 	s := &Service{
-		listener: listener, blocklist: blocked, links: reads.Links(links, set), clicks: clicks, clickLog: waiting, log: log,
+		listener: listener, blocklist: blocked, links: reads.Links(db, set), clicks: clicks, clickLog: waiting, log: log,
 		url: cfg.URL, metrics: set,
 	}
 	if s.url.IsZero() {
@@ -89,8 +89,8 @@ func New(
 
 // NewShortener returns the rules that a service with these settings has for links, for commands that create links.
 func NewShortener(
-	cfg Config, links schema.LinkStore, domains schema.DomainStore, log *slog.Logger,
-) (*shorten.Shortener, error) {
+	cfg Config, store schema.LinkStore, domains schema.DomainStore, log *slog.Logger,
+) (*links.Shortener, error) {
 	blocked, err := blocklist.Open(cfg.Blocklist, log)
 	if err != nil {
 		return nil, fmt.Errorf("-api.blocklist: %w", err)
@@ -100,13 +100,13 @@ func NewShortener(
 		return nil, err
 	}
 	if !cfg.URL.IsZero() {
-		own = append(own, shorten.AddressOf(cfg.URL))
+		own = append(own, links.AddressOf(cfg.URL))
 	}
-	if listens, err := shorten.ParseAddress(cfg.Listen); err == nil {
+	if listens, err := links.ParseAddress(cfg.Listen); err == nil {
 		// a port of 0 is not known before the service listens
 		own = append(own, listens)
 	}
-	return shorten.New(cfg.EdgeURL, links, domains, blocked, own...), nil
+	return links.New(cfg.EdgeURL, store, domains, blocked, own...), nil
 }
 
 // compose creates the API, the dashboard and the server of both.
@@ -116,12 +116,12 @@ func (s *Service) compose(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	listener, err := shorten.ParseAddress(s.Addr())
+	listener, err := links.ParseAddress(s.Addr())
 	if err != nil {
 		return err
 	}
-	s.shortener = shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist,
-		append(own, shorten.AddressOf(s.url), listener)...)
+	s.shortener = links.New(cfg.EdgeURL, s.links, s.links, s.blocklist,
+		append(own, links.AddressOf(s.url), listener)...)
 	for _, address := range own {
 		if ip := address.IP(); ip.IsValid() {
 			cfg.Domains.Addresses = append(cfg.Domains.Addresses, ip)

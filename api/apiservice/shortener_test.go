@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"linkstream/api/apiservice"
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
@@ -31,7 +31,7 @@ func TestCommandsHaveTheRulesOfTheService(t *testing.T) {
 		"https://links.example.com/": schema.CodeInvalid, "http://api.internal:8081/": schema.CodeInvalid,
 		"https://balancer.example.com/": schema.CodeInvalid,
 	} {
-		_, err := shortener.Create(t.Context(), shorten.Request{AccountID: account.ID, LongURL: longURL})
+		_, err := shortener.Create(t.Context(), links.Request{AccountID: account.ID, LongURL: longURL})
 		if schema.ErrorCode(err) != code {
 			t.Errorf("%s: %v, want code %q", longURL, err, code)
 		}

@@ -1,7 +1,7 @@
 package dashboard
 
 import (
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -14,48 +14,48 @@ type siteForm struct {
 // siteField is a field of the form.
 type siteField struct{ Name, Label, Hint, Text string }
 
-func newSiteForm(site schema.Site, links schema.AppLinks) siteForm {
+func newSiteForm(site schema.Site, documents schema.AppLinks) siteForm {
 	return siteForm{
 		URLs: []siteField{
-			{shorten.FieldRootURL, "Front page", "Where visitors of the domain itself are sent. If empty, they get a page " +
+			{links.FieldRootURL, "Front page", "Where visitors of the domain itself are sent. If empty, they get a page " +
 				"without content.", site.RootURL},
-			{shorten.FieldNotFoundURL, "Unknown links", "Where visitors are sent if there is no such link. If empty, they are " +
+			{links.FieldNotFoundURL, "Unknown links", "Where visitors are sent if there is no such link. If empty, they are " +
 				"told so.", site.NotFoundURL},
-			{shorten.FieldExpiredURL, "Expired links", "Where visitors are sent if a link has expired that says nothing else.",
+			{links.FieldExpiredURL, "Expired links", "Where visitors are sent if a link has expired that says nothing else.",
 				site.ExpiredURL},
 		},
 		Documents: []siteField{
-			{shorten.FieldAppleLinks, "Universal links of iOS", "JSON for " + schema.AppleLinksPath + ", at most 128 KiB.",
-				links.Apple},
-			{shorten.FieldAndroidLinks, "App links of Android", "JSON for " + schema.AndroidLinksPath + ", at most 128 KiB.",
-				links.Android},
+			{links.FieldAppleLinks, "Universal links of iOS", "JSON for " + schema.AppleLinksPath + ", at most 128 KiB.",
+				documents.Apple},
+			{links.FieldAndroidLinks, "App links of Android", "JSON for " + schema.AndroidLinksPath + ", at most 128 KiB.",
+				documents.Android},
 		},
 	}
 }
 
 // site returns the form of a domain with its stored values.
 func (d *Dashboard) site(c *call, domain schema.Domain) (siteForm, error) {
-	var links schema.AppLinks
+	var documents schema.AppLinks
 	if domain.HasAppLinks {
 		var err error
-		if links, err = d.DB.AppLinks(c.ctx, domain.ID); err != nil {
+		if documents, err = d.DB.AppLinks(c.ctx, domain.ID); err != nil {
 			return siteForm{}, err
 		}
 	}
-	return newSiteForm(domain.Site, links), nil
+	return newSiteForm(domain.Site, documents), nil
 }
 
 func (d *Dashboard) setSite(c *call, domain schema.Domain) error {
-	site := schema.Site{RootURL: c.form(shorten.FieldRootURL), NotFoundURL: c.form(shorten.FieldNotFoundURL),
-		ExpiredURL: c.form(shorten.FieldExpiredURL)}
-	links := schema.AppLinks{Apple: c.form(shorten.FieldAppleLinks), Android: c.form(shorten.FieldAndroidLinks)}
-	err := d.Shortener.SetSite(c.ctx, domain.ID, site, links)
+	site := schema.Site{RootURL: c.form(links.FieldRootURL), NotFoundURL: c.form(links.FieldNotFoundURL),
+		ExpiredURL: c.form(links.FieldExpiredURL)}
+	documents := schema.AppLinks{Apple: c.form(links.FieldAppleLinks), Android: c.form(links.FieldAndroidLinks)}
+	err := d.Shortener.SetSite(c.ctx, domain.ID, site, documents)
 	if problems, ok := problemsOf(err); ok {
 		page, err := d.domainPage(c, domain)
 		if err != nil {
 			return err
 		}
-		page.Site = newSiteForm(site, links)
+		page.Site = newSiteForm(site, documents)
 		return d.invalid(c, "domain", page, problems)
 	}
 	if err != nil {

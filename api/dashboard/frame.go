@@ -15,12 +15,12 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/clickreport"
 	"linkstream/api/customdomain"
+	"linkstream/api/links"
 	"linkstream/api/live"
 	"linkstream/api/ratelimit"
 	"linkstream/api/reads"
 	"linkstream/api/request"
 	"linkstream/api/sharing"
-	"linkstream/api/shorten"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
@@ -240,7 +240,7 @@ type Parts struct {
 	Lag       *clickreport.Lag
 	Rankings  *clickreport.Rankings
 	Live      *live.Hub
-	Shortener *shorten.Shortener
+	Shortener *links.Shortener
 	Shares    *sharing.Shares
 	Domains   *customdomain.Manager
 	Imports   *transfer.Uploads

@@ -3,8 +3,8 @@ package dashboard
 import (
 	"strconv"
 
+	"linkstream/api/links"
 	"linkstream/api/request"
-	"linkstream/api/shorten"
 )
 
 func (d *Dashboard) routeLinks() {
@@ -24,7 +24,7 @@ func (d *Dashboard) routeLinks() {
 // setActive switches a link on or off and returns to the page with the form.
 func (d *Dashboard) setActive(c *call, link linkView) error {
 	active := c.form("active") == "true"
-	if _, err := d.Shortener.Edit(c.ctx, link.Link, shorten.Edit{IsActive: &active}); err != nil {
+	if _, err := d.Shortener.Edit(c.ctx, link.Link, links.Edit{IsActive: &active}); err != nil {
 		return err
 	}
 	back := c.back(link.Path)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -79,12 +79,12 @@ var (
 	// behaviourFields are the names of all fields of the form.
 	behaviourFields = func() (names []string) {
 		for i := range schema.MaxRules {
-			names = append(names, namesOf(rowField(shorten.FieldRules, i), ruleInputs)...)
+			names = append(names, namesOf(rowField(links.FieldRules, i), ruleInputs)...)
 		}
 		for i := range schema.MaxVariants {
-			names = append(names, namesOf(rowField(shorten.FieldVariants, i), variantInputs)...)
+			names = append(names, namesOf(rowField(links.FieldVariants, i), variantInputs)...)
 		}
-		return append(names, append(namesOf(shorten.FieldCard, cardInputs), shorten.FieldMaxClicks)...)
+		return append(names, append(namesOf(links.FieldCard, cardInputs), links.FieldMaxClicks)...)
 	}()
 )
 
@@ -115,13 +115,13 @@ func typedBehaviour(get func(field string) string) (b behaviour) {
 		}
 		return numbered(rows, list)
 	}
-	b.Rules = read(shorten.FieldRules, ruleInputs, schema.MaxRules)
-	b.Variants = read(shorten.FieldVariants, variantInputs, schema.MaxVariants)
-	b.Card = typedInputs(get, shorten.FieldCard, cardInputs)
-	b.Limit = behaviourInput{Name: shorten.FieldMaxClicks, Label: "Visitors until it expires", Example: "any number",
-		Text: cut(get(shorten.FieldMaxClicks), maxAsked)}
-	b.Password = behaviourInput{Name: shorten.FieldPassword, Label: "Password for visitors",
-		Text: cut(get(shorten.FieldPassword), maxAsked)}
+	b.Rules = read(links.FieldRules, ruleInputs, schema.MaxRules)
+	b.Variants = read(links.FieldVariants, variantInputs, schema.MaxVariants)
+	b.Card = typedInputs(get, links.FieldCard, cardInputs)
+	b.Limit = behaviourInput{Name: links.FieldMaxClicks, Label: "Visitors until it expires", Example: "any number",
+		Text: cut(get(links.FieldMaxClicks), maxAsked)}
+	b.Password = behaviourInput{Name: links.FieldPassword, Label: "Password for visitors",
+		Text: cut(get(links.FieldPassword), maxAsked)}
 	b.HasPassword, b.Open = get(fieldHasPassword) == "true", get(fieldOpen) == "true"
 	if b.HasPassword {
 		b.Password.Label = "Password, kept if empty"
@@ -162,7 +162,7 @@ func moved(rows []behaviourRow, action string, i int) []behaviourRow {
 // added adds an empty row where there is room. The first variants come in a pair of equal weights.
 func added(rows []behaviourRow, list string, inputs []behaviourInput, most int) []behaviourRow {
 	first := len(rows)
-	for range max(1, map[string]int{shorten.FieldVariants: schema.MinVariants}[list]-len(rows)) {
+	for range max(1, map[string]int{links.FieldVariants: schema.MinVariants}[list]-len(rows)) {
 		if len(rows) < most {
 			rows = append(rows, behaviourRow{Inputs: slices.Clone(inputs)})
 		}
@@ -171,7 +171,7 @@ func added(rows []behaviourRow, list string, inputs []behaviourInput, most int) 
 		return rows
 	}
 	rows[first].Inputs[0].Focus = true
-	if list == shorten.FieldVariants && first == 0 {
+	if list == links.FieldVariants && first == 0 {
 		for i := range rows {
 			rows[i].Inputs[2].Text = strconv.Itoa(100 / schema.MinVariants)
 		}
@@ -181,7 +181,7 @@ func added(rows []behaviourRow, list string, inputs []behaviourInput, most int) 
 
 // numbered sets what depends on the place of a row.
 func numbered(rows []behaviourRow, list string) []behaviourRow {
-	title := map[string]string{shorten.FieldRules: "Rule", shorten.FieldVariants: "Variant"}[list]
+	title := map[string]string{links.FieldRules: "Rule", links.FieldVariants: "Variant"}[list]
 	for i := range rows {
 		r := &rows[i]
 		r.Field, r.At, r.Title = rowField(list, i), fmt.Sprint(list, " ", i), fmt.Sprint(title, " ", i+1)
@@ -208,11 +208,11 @@ func behaviourOf(e *schema.Behaviour, zone *time.Location) behaviour {
 			"if.country":  strings.Join(c.Country, ", "), "if.query": formatQuery(c.Query),
 			"if.from":  formatMoment(c.From, zone),
 			"if.until": formatMoment(c.Until, zone)} {
-			texts[rowField(shorten.FieldRules, i)+"."+key] = text
+			texts[rowField(links.FieldRules, i)+"."+key] = text
 		}
 	}
 	for i, v := range e.Variants {
-		field := rowField(shorten.FieldVariants, i) + "."
+		field := rowField(links.FieldVariants, i) + "."
 		texts[field+"name"], texts[field+"url"], texts[field+"weight"] = v.Name, v.URL, strconv.Itoa(v.Weight)
 	}
 	if card := e.Card; card != nil {
@@ -222,7 +222,7 @@ func behaviourOf(e *schema.Behaviour, zone *time.Location) behaviour {
 		}
 	}
 	if e.MaxClicks != 0 {
-		texts[shorten.FieldMaxClicks] = strconv.FormatInt(e.MaxClicks, 10)
+		texts[links.FieldMaxClicks] = strconv.FormatInt(e.MaxClicks, 10)
 	}
 	if e.Password != 0 {
 		texts[fieldHasPassword] = "true"
@@ -249,7 +249,7 @@ func formatQuery(conditions map[string]string) string {
 
 // behaviour returns what the form asks for, in the form of the API. Its times are in a zone. Parts that are neither in
 // the form nor in the link are left out.
-func (b behaviour) extension(old *schema.Behaviour, zone *time.Location) (x shorten.Behaviour) {
+func (b behaviour) extension(old *schema.Behaviour, zone *time.Location) (x links.Behaviour) {
 	if old == nil {
 		old = new(schema.Behaviour)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"linkstream/api/links"
 	"linkstream/api/request"
-	"linkstream/api/shorten"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 func (d *Dashboard) routeBulk() {
 	d.get(pathBulk, request.Constant, d.showBulk)
 	d.post(pathBulk, request.Writes, d.createMany)
-	d.keep(pathBulk, fieldLines, shorten.FieldTags, shorten.FieldDomainID)
+	d.keep(pathBulk, fieldLines, links.FieldTags, links.FieldDomainID)
 }
 
 // bulkPage is the data of the page that creates many links.
@@ -60,8 +60,8 @@ func (p bulkPage) Failed() int64 { return int64(len(p.Results)) - p.Created }
 
 // bulkPage returns the page. get reads the fields of its form.
 func (d *Dashboard) bulkPage(c *call, get func(field string) string) (page bulkPage, err error) {
-	page.Lines, page.Tags = get(fieldLines), cut(get(shorten.FieldTags), maxAsked)
-	page.DomainID, page.Most = parseID(get(shorten.FieldDomainID)), maxBulkLinks
+	page.Lines, page.Tags = get(fieldLines), cut(get(links.FieldTags), maxAsked)
+	page.DomainID, page.Most = parseID(get(links.FieldDomainID)), maxBulkLinks
 	page.Form, err = d.shortenForm(c, pathBulk)
 	return page, err
 }
@@ -129,12 +129,12 @@ func readLines(text string) (results []bulkResult) {
 
 // createLines sets the outcome of each result of the page.
 func (d *Dashboard) createLines(c *call, page *bulkPage) error {
-	var reqs []shorten.Request
+	var reqs []links.Request
 	var of []*bulkResult
 	for i := range page.Results {
 		result := &page.Results[i]
 		words := strings.Fields(result.Line)
-		req := shorten.Request{AccountID: c.account.ID, LongURL: withScheme(words[0]),
+		req := links.Request{AccountID: c.account.ID, LongURL: withScheme(words[0]),
 			Tags: slices.Clone(parseTags(page.Tags))}
 		switch {
 		case len(words) > 2:
@@ -173,8 +173,8 @@ func (d *Dashboard) createLines(c *call, page *bulkPage) error {
 // lineProblem joins the problems of the fields of a line.
 func lineProblem(p problems) string {
 	var all []string
-	for _, field := range []string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID,
-		shorten.FieldTags, ""} {
+	for _, field := range []string{links.FieldLongURL, links.FieldCustomAlias, links.FieldDomainID,
+		links.FieldTags, ""} {
 		if text := p[field]; text != "" {
 			all = append(all, text)
 		}

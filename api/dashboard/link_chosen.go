@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 )
@@ -32,17 +32,17 @@ func (d *Dashboard) changeChosen(c *call) error {
 	case len(ids) > maxChosen:
 		return c.seeOther(back, "Nothing was changed: more than 10,000 links are selected. Filter the list first.")
 	}
-	tags := parseTags(c.form(shorten.FieldTags))
+	tags := parseTags(c.form(links.FieldTags))
 	named := strings.Join(tags, ", ")
 	switch c.form("do") {
 	case "tag":
-		return d.editChosen(c, back, ids, shorten.Edit{AddTags: tags}, "tagged "+named)
+		return d.editChosen(c, back, ids, links.Edit{AddTags: tags}, "tagged "+named)
 	case "untag":
-		return d.editChosen(c, back, ids, shorten.Edit{RemoveTags: tags}, "freed of "+named)
+		return d.editChosen(c, back, ids, links.Edit{RemoveTags: tags}, "freed of "+named)
 	case "off":
-		return d.editChosen(c, back, ids, shorten.Edit{IsActive: new(false)}, "switched off")
+		return d.editChosen(c, back, ids, links.Edit{IsActive: new(false)}, "switched off")
 	case "on":
-		return d.editChosen(c, back, ids, shorten.Edit{IsActive: new(true)}, "switched on")
+		return d.editChosen(c, back, ids, links.Edit{IsActive: new(true)}, "switched on")
 	case "delete":
 		return d.deleteChosen(c, back, ids)
 	case "export":
@@ -80,13 +80,13 @@ func (d *Dashboard) chosenIDs(c *call, list linkFilter) (ids []int64, err error)
 }
 
 // editChosen edits links. done is the word for the edit in the notice.
-func (d *Dashboard) editChosen(c *call, back string, ids []int64, edit shorten.Edit, done string) error {
+func (d *Dashboard) editChosen(c *call, back string, ids []int64, edit links.Edit, done string) error {
 	changed, refused, err := d.Shortener.ChangeByID(c.ctx, c.account.ID, ids, &edit,
 		time.Now().UTC().Truncate(time.Second))
 	if p, invalid := problemsOf(err); invalid {
 		text := "Nothing was changed. "
 		for _, field := range slices.Sorted(maps.Keys(p)) {
-			if field == shorten.FieldBody {
+			if field == links.FieldBody {
 				p[field] = "Name at least one tag."
 			}
 			text += p[field]
@@ -139,13 +139,13 @@ func (d *Dashboard) exportChosen(c *call, list linkFilter, ids []int64) error {
 	if c.form("all") == "true" {
 		return c.redirect(list.Export())
 	}
-	links, err := d.DB.LinksByID(c.ctx, c.account.ID, ids[:min(len(ids), schema.MaxLinkBatch)])
+	chosen, err := d.DB.LinksByID(c.ctx, c.account.ID, ids[:min(len(ids), schema.MaxLinkBatch)])
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(links, func(a, b schema.Link) int { return int(a.Ordinal - b.Ordinal) })
+	slices.SortFunc(chosen, func(a, b schema.Link) int { return int(a.Ordinal - b.Ordinal) })
 	var file bytes.Buffer
-	if err := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(c.account.ID)).ExportThese(c.ctx, links,
+	if err := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(c.account.ID)).ExportThese(c.ctx, chosen,
 		&file); err != nil {
 		return err
 	}

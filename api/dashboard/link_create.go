@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -26,8 +26,8 @@ type shortenForm struct {
 func (f shortenForm) Typed() bool { return f.LongURL+f.Alias != "" || f.HasMore() }
 
 func (d *Dashboard) newShortenForm(back string, get func(field string) string) shortenForm {
-	return shortenForm{linkFields: typedFields(get), Alias: cut(get(shorten.FieldCustomAlias), maxAsked),
-		DomainID: parseID(get(shorten.FieldDomainID)), Back: back,
+	return shortenForm{linkFields: typedFields(get), Alias: cut(get(links.FieldCustomAlias), maxAsked),
+		DomainID: parseID(get(links.FieldDomainID)), Back: back,
 		Default: d.defaultDomain()}
 }
 
@@ -93,23 +93,23 @@ func (d *Dashboard) createLink(c *call) error {
 		}
 		return d.render(c, name, page)
 	}
-	req := shorten.Request{AccountID: c.account.ID, LongURL: longURL(c, ""), Title: c.form(shorten.FieldTitle),
-		Tags: parseTags(c.form(shorten.FieldTags)), ForwardQuery: c.form(shorten.FieldForwardQuery) == "true",
+	req := links.Request{AccountID: c.account.ID, LongURL: longURL(c, ""), Title: c.form(links.FieldTitle),
+		Tags: parseTags(c.form(links.FieldTags)), ForwardQuery: c.form(links.FieldForwardQuery) == "true",
 		Behaviour: typedBehaviour(c.form).extension(nil, c.zone())}
-	if text := withScheme(c.form(shorten.FieldExpiredURL)); text != "" {
+	if text := withScheme(c.form(links.FieldExpiredURL)); text != "" {
 		req.ExpiredURL = &text
 	}
-	if text := c.form(shorten.FieldExpiresAt); text != "" {
+	if text := c.form(links.FieldExpiresAt); text != "" {
 		at, err := parseExpiry(text, c.zone())
 		if req.ExpiresAt = &at; err != nil {
-			req.Malformed = map[string][]string{shorten.FieldExpiresAt: {expiryMisspelled}}
+			req.Malformed = map[string][]string{links.FieldExpiresAt: {expiryMisspelled}}
 		}
 	}
-	alias := aliasOf(c.form(shorten.FieldCustomAlias))
+	alias := aliasOf(c.form(links.FieldCustomAlias))
 	if alias != "" {
 		req.CustomAlias = &alias
 	}
-	if domain := c.form(shorten.FieldDomainID); domain != "" && domain != "0" {
+	if domain := c.form(links.FieldDomainID); domain != "" && domain != "0" {
 		id := parseID(domain) // 0 if it is not an ID, which no domain has
 		req.DomainID = &id
 	}
@@ -132,7 +132,7 @@ func (d *Dashboard) createLink(c *call) error {
 	if err != nil {
 		return err
 	}
-	if typed := c.form(shorten.FieldCustomAlias); typed != alias {
+	if typed := c.form(links.FieldCustomAlias); typed != alias {
 		c.setNotice(notice{Text: "Aliases have small letters, so “" + typed + "” became “" + alias +
 			"”. Visitors may type either."})
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 )
 
 // linkFields are the fields of a link as text, in the form that creates it and in the one that edits it.
@@ -28,17 +28,17 @@ var campaignFields = []campaignField{
 }
 
 // keptFields are the fields whose text outlasts the session.
-var keptFields = append([]string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID,
-	shorten.FieldTitle, shorten.FieldTags, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery,
+var keptFields = append([]string{links.FieldLongURL, links.FieldCustomAlias, links.FieldDomainID,
+	links.FieldTitle, links.FieldTags, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery,
 	"utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", fieldVersion}, behaviourFields...)
 
 // typedFields reads the fields with get.
 func typedFields(get func(field string) string) linkFields {
 	short := func(field string) string { return cut(get(field), maxAsked) }
-	fields := linkFields{LongURL: short(shorten.FieldLongURL), Title: short(shorten.FieldTitle),
-		Tags:      short(shorten.FieldTags),
-		ExpiresAt: short(shorten.FieldExpiresAt), ExpiredURL: short(shorten.FieldExpiredURL),
-		ForwardQuery: get(shorten.FieldForwardQuery) == "true", Behaviour: typedBehaviour(get)}
+	fields := linkFields{LongURL: short(links.FieldLongURL), Title: short(links.FieldTitle),
+		Tags:      short(links.FieldTags),
+		ExpiresAt: short(links.FieldExpiresAt), ExpiredURL: short(links.FieldExpiredURL),
+		ForwardQuery: get(links.FieldForwardQuery) == "true", Behaviour: typedBehaviour(get)}
 	for _, field := range campaignFields {
 		field.Text = short(field.Name)
 		fields.Campaign = append(fields.Campaign, field)
@@ -75,7 +75,7 @@ func longURL(c *call, stored string) string {
 			parameters[field.Name] = text
 		}
 	}
-	return withCampaign(withScheme(c.form(shorten.FieldLongURL)), parameters)
+	return withCampaign(withScheme(c.form(links.FieldLongURL)), parameters)
 }
 
 // withCampaign sets parameters of a URL, or removes them if they are empty. All other parameters stay unchanged, in

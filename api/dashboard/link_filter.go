@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"linkstream/api/clickreport"
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -18,7 +18,7 @@ type linkFilter struct {
 	Domain     string // ID; "" for any
 	State      string // "on", "off", "expired"; "" for any
 	From, To   string // the first and the last day of creation, in the account's zone; "": any
-	Sort       string // one of shorten's orders; "" for the newest first
+	Sort       string // one of the orders of package links; "" for the newest first
 }
 
 // filterOf reads a filter from a query. Values that the form does not offer count as "".
@@ -36,7 +36,7 @@ func filterOf(get func(field string) string) linkFilter {
 			*day = ""
 		}
 	}
-	if !slices.Contains([]string{shorten.SortOldest, shorten.SortClicks, shorten.SortFewest}, f.Sort) {
+	if !slices.Contains([]string{links.SortOldest, links.SortClicks, links.SortFewest}, f.Sort) {
 		f.Sort = ""
 	}
 	return f
@@ -71,8 +71,8 @@ func (f linkFilter) Fields() map[string]string {
 }
 
 // request returns the request for all links of the list.
-func (f linkFilter) request(c *call) shorten.ListRequest {
-	req := shorten.ListRequest{AccountID: c.account.ID, Query: f.Query, Tag: f.Tag, Sort: f.Sort}
+func (f linkFilter) request(c *call) links.ListRequest {
+	req := links.ListRequest{AccountID: c.account.ID, Query: f.Query, Tag: f.Tag, Sort: f.Sort}
 	if f.Domain != "" {
 		id := parseID(f.Domain)
 		req.DomainID = &id
@@ -108,9 +108,9 @@ func (d *Dashboard) filteredLinks(c *call, page *linksPage) ([]schema.Link, int6
 	f := page.linkFilter
 	req := f.request(c)
 	req.Page = page.Page
-	links, total, err := d.Shortener.List(c.ctx, d.Clicks.Of(c.account.ID), req)
+	found, total, err := d.Shortener.List(c.ctx, d.Clicks.Of(c.account.ID), req)
 	if _, invalid := problemsOf(err); err != nil && !invalid &&
-		(f.Sort == shorten.SortClicks || f.Sort == shorten.SortFewest) {
+		(f.Sort == links.SortClicks || f.Sort == links.SortFewest) {
 		if schema.ErrorCode(err) == schema.CodeBusy {
 			return nil, 0, err
 		}
@@ -118,7 +118,7 @@ func (d *Dashboard) filteredLinks(c *call, page *linksPage) ([]schema.Link, int6
 		req.Sort = ""
 		return d.Shortener.List(c.ctx, d.Clicks.Of(c.account.ID), req)
 	}
-	return links, total, err
+	return found, total, err
 }
 
 // heading is the heading of a column by which the list can be sorted. Its link sorts by it, and reverses the order if
@@ -144,11 +144,11 @@ func (f linkFilter) heading(label, class, descending, ascending string) heading 
 
 // ByClicks returns the heading of the clicks.
 func (f linkFilter) ByClicks() heading {
-	return f.heading("Clicks", "number", shorten.SortClicks, shorten.SortFewest)
+	return f.heading("Clicks", "number", links.SortClicks, links.SortFewest)
 }
 
 // ByCreated returns the heading of the times of creation.
-func (f linkFilter) ByCreated() heading { return f.heading("Created", "when", "", shorten.SortOldest) }
+func (f linkFilter) ByCreated() heading { return f.heading("Created", "when", "", links.SortOldest) }
 
 // address returns the path of a page of the list.
 func (f linkFilter) address(page int64) string {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -41,7 +41,7 @@ func versionOf(link schema.Link) string {
 
 func (d *Dashboard) showEdit(c *call, link linkView) error {
 	page := editPage{link, fieldsOf(link.Link, c.zone()), versionOf(link.Link)}
-	if c.http.QueryArgs().Has(shorten.FieldLongURL) { // typed before the session expired
+	if c.http.QueryArgs().Has(links.FieldLongURL) { // typed before the session expired
 		page.Fields, page.Version = typedFields(c.query), cut(c.query(fieldVersion), maxAsked)
 	}
 	return d.render(c, "edit", page)
@@ -94,12 +94,12 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 		}
 	}
 	yesNo := map[bool]string{true: "yes", false: "no"}
-	differs(shorten.FieldLongURL, withScheme(typed.LongURL), now.LongURL) // the campaign is beside it
-	differs(shorten.FieldTitle, typed.Title, now.Title)
-	differs(shorten.FieldTags, strings.Join(parseTags(typed.Tags), " "), now.Tags)
-	differs(shorten.FieldExpiresAt, typed.ExpiresAt, now.ExpiresAt)
-	differs(shorten.FieldExpiredURL, withScheme(typed.ExpiredURL), now.ExpiredURL)
-	differs(shorten.FieldForwardQuery, yesNo[typed.ForwardQuery], yesNo[now.ForwardQuery])
+	differs(links.FieldLongURL, withScheme(typed.LongURL), now.LongURL) // the campaign is beside it
+	differs(links.FieldTitle, typed.Title, now.Title)
+	differs(links.FieldTags, strings.Join(parseTags(typed.Tags), " "), now.Tags)
+	differs(links.FieldExpiresAt, typed.ExpiresAt, now.ExpiresAt)
+	differs(links.FieldExpiredURL, withScheme(typed.ExpiredURL), now.ExpiredURL)
+	differs(links.FieldForwardQuery, yesNo[typed.ForwardQuery], yesNo[now.ForwardQuery])
 	other := typed.Behaviour.extension(link.Behaviour, c.zone())
 	other.Password = "" // which nobody sees
 	if other != now.Behaviour.extension(link.Behaviour, c.zone()) {
@@ -126,15 +126,15 @@ func (d *Dashboard) deletedMeanwhile(c *call) error {
 }
 
 // editOf returns the edit that a form asks for. An expiry that stays as it is may be in the past.
-func editOf(c *call, link schema.Link) shorten.Edit {
-	to, title, tags := longURL(c, link.URL), c.form(shorten.FieldTitle), parseTags(c.form(shorten.FieldTags))
-	expired, forward := withScheme(c.form(shorten.FieldExpiredURL)), c.form(shorten.FieldForwardQuery) == "true"
-	edit := shorten.Edit{LongURL: &to, Title: &title, Tags: &tags, ExpiredURL: &expired, ForwardQuery: &forward,
+func editOf(c *call, link schema.Link) links.Edit {
+	to, title, tags := longURL(c, link.URL), c.form(links.FieldTitle), parseTags(c.form(links.FieldTags))
+	expired, forward := withScheme(c.form(links.FieldExpiredURL)), c.form(links.FieldForwardQuery) == "true"
+	edit := links.Edit{LongURL: &to, Title: &title, Tags: &tags, ExpiredURL: &expired, ForwardQuery: &forward,
 		Behaviour: typedBehaviour(c.form).extension(link.Behaviour, c.zone())}
-	if text := c.form(shorten.FieldExpiresAt); text != formatExpiry(link.ExpiresAt, c.zone()) {
+	if text := c.form(links.FieldExpiresAt); text != formatExpiry(link.ExpiresAt, c.zone()) {
 		at, err := parseExpiry(text, c.zone())
 		if edit.ExpiresAt = &at; err != nil {
-			edit.Malformed = map[string][]string{shorten.FieldExpiresAt: {expiryMisspelled}}
+			edit.Malformed = map[string][]string{links.FieldExpiresAt: {expiryMisspelled}}
 		}
 	}
 	return edit
@@ -143,7 +143,7 @@ func editOf(c *call, link schema.Link) shorten.Edit {
 // linkProblems returns the problems of a link's fields.
 func linkProblems(err error) (problems, bool) {
 	if message := clientMessage(err, schema.CodeUnsafeURL); message != "" {
-		return problems{shorten.FieldLongURL: message}, true
+		return problems{links.FieldLongURL: message}, true
 	}
 	return problemsOf(err)
 }

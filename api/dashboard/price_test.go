@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"linkstream/api/dashboard"
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -13,7 +13,7 @@ import (
 func TestEveryHandlerHasAPrice(t *testing.T) {
 	d, err := dashboard.New(dashboard.Config{URL: schema.MustParseBaseURL("http://localhost"), SignUp: true,
 		PagesPerSecond: 1},
-		dashboard.Parts{Shortener: shorten.New(schema.MustParseBaseURL("http://localhost"), nil, nil, nil),
+		dashboard.Parts{Shortener: links.New(schema.MustParseBaseURL("http://localhost"), nil, nil, nil),
 			Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

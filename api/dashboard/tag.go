@@ -5,8 +5,8 @@ import (
 	"context"
 	"strings"
 
+	"linkstream/api/links"
 	"linkstream/api/request"
-	"linkstream/api/shorten"
 	"linkstream/schema"
 )
 
@@ -20,7 +20,7 @@ func (d *Dashboard) routeTags() {
 	d.get(pathTags+".txt", request.Reads, d.namesOfTags)
 	d.get(pathTag, request.Reads, d.showTag)
 	d.post(pathTag+"/rename", request.Reads, d.renameTag)
-	d.keep(pathTag+"/rename", shorten.FieldNewTag)
+	d.keep(pathTag+"/rename", links.FieldNewTag)
 	d.post(pathTag+"/delete", request.Reads, d.deleteTag)
 }
 
@@ -43,7 +43,7 @@ func (d *Dashboard) namesOfTags(c *call) error {
 // tagsPage is the data of the list of tags.
 type tagsPage struct {
 	pager
-	Tags     []shorten.TagCount
+	Tags     []links.TagCount
 	NoClicks bool // the click store does not answer
 	More     bool // the account has other tags, which the list does not show
 }
@@ -101,7 +101,7 @@ func (d *Dashboard) showTag(c *call) error {
 	if err != nil {
 		return err
 	}
-	page.New = cmp.Or(c.typed(shorten.FieldNewTag), page.Tag)
+	page.New = cmp.Or(c.typed(links.FieldNewTag), page.Tag)
 	return d.render(c, "tag", page)
 }
 
@@ -111,7 +111,7 @@ func (d *Dashboard) renameTag(c *call) error {
 	if err != nil {
 		return err
 	}
-	page.New = cut(strings.ToLower(c.form(shorten.FieldNewTag)), maxAsked)
+	page.New = cut(strings.ToLower(c.form(links.FieldNewTag)), maxAsked)
 	if c.form("merge") != page.New && schema.ValidTag(page.New) && page.New != page.Tag {
 		if page.Merge, err = d.countTagged(c, page.New); err != nil {
 			return err

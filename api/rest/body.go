@@ -5,8 +5,8 @@ import (
 	"mime"
 	"time"
 
+	"linkstream/api/links"
 	"linkstream/api/sharing"
-	"linkstream/api/shorten"
 )
 
 // body is the JSON object of a request. A field of the wrong type does not fail it: it is noted, and reported together
@@ -35,10 +35,10 @@ func decodeBody(c *call) (*body, error) {
 // isField reports whether a request may have a field of this name. Case matters.
 func isField(name string) bool {
 	switch name {
-	case shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle, shorten.FieldTags,
-		shorten.FieldIsActive, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules,
-		shorten.FieldVariants, shorten.FieldCard, shorten.FieldPassword, shorten.FieldMaxClicks, shorten.FieldAddTags,
-		shorten.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly,
+	case links.FieldLongURL, links.FieldCustomAlias, links.FieldDomainID, links.FieldTitle, links.FieldTags,
+		links.FieldIsActive, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery, links.FieldRules,
+		links.FieldVariants, links.FieldCard, links.FieldPassword, links.FieldMaxClicks, links.FieldAddTags,
+		links.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly,
 		sharing.FieldHideTargets:
 		return true
 	}
@@ -106,46 +106,46 @@ func (b *body) decodeOptional(field string, into **string, problem string) {
 }
 
 // setRequest sets req to the link that the body describes. Null counts as missing.
-func (b *body) setRequest(req *shorten.Request) {
-	b.decodeString(shorten.FieldLongURL, &req.LongURL, badLongURL)
-	b.decodeOptional(shorten.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
-	b.decode(shorten.FieldDomainID, &req.DomainID, badDomainID)
-	b.decodeString(shorten.FieldTitle, &req.Title, badTitle)
+func (b *body) setRequest(req *links.Request) {
+	b.decodeString(links.FieldLongURL, &req.LongURL, badLongURL)
+	b.decodeOptional(links.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
+	b.decode(links.FieldDomainID, &req.DomainID, badDomainID)
+	b.decodeString(links.FieldTitle, &req.Title, badTitle)
 	if tags := b.tags(); tags != nil {
 		req.Tags = *tags
 	}
-	req.ExpiresAt = b.time(shorten.FieldExpiresAt)
-	b.decodeOptional(shorten.FieldExpiredURL, &req.ExpiredURL, badExpired)
-	b.decode(shorten.FieldForwardQuery, &req.ForwardQuery, badActive)
+	req.ExpiresAt = b.time(links.FieldExpiresAt)
+	b.decodeOptional(links.FieldExpiredURL, &req.ExpiredURL, badExpired)
+	b.decode(links.FieldForwardQuery, &req.ForwardQuery, badActive)
 	req.Behaviour = b.extension()
 	req.Malformed = b.malformed
 }
 
 // edit returns the change that the body describes. Null clears a field that can be null and is invalid for others.
-func (b *body) edit() shorten.Edit {
+func (b *body) edit() links.Edit {
 	for field, problem := range map[string]string{
-		shorten.FieldLongURL: badLongURL, shorten.FieldTitle: badTitle, shorten.FieldTags: badTags,
-		shorten.FieldIsActive: badActive, shorten.FieldForwardQuery: badActive,
+		links.FieldLongURL: badLongURL, links.FieldTitle: badTitle, links.FieldTags: badTags,
+		links.FieldIsActive: badActive, links.FieldForwardQuery: badActive,
 	} {
 		if b.isNull(field) {
 			b.reject(field, problem)
 		}
 	}
-	var edit shorten.Edit
-	b.decodeOptional(shorten.FieldLongURL, &edit.LongURL, badLongURL)
-	b.decodeOptional(shorten.FieldTitle, &edit.Title, badTitle)
+	var edit links.Edit
+	b.decodeOptional(links.FieldLongURL, &edit.LongURL, badLongURL)
+	b.decodeOptional(links.FieldTitle, &edit.Title, badTitle)
 	edit.Tags = b.tags()
-	b.decode(shorten.FieldIsActive, &edit.IsActive, badActive)
-	b.decode(shorten.FieldForwardQuery, &edit.ForwardQuery, badActive)
-	if edit.ExpiresAt = b.time(shorten.FieldExpiresAt); b.isNull(shorten.FieldExpiresAt) {
+	b.decode(links.FieldIsActive, &edit.IsActive, badActive)
+	b.decode(links.FieldForwardQuery, &edit.ForwardQuery, badActive)
+	if edit.ExpiresAt = b.time(links.FieldExpiresAt); b.isNull(links.FieldExpiresAt) {
 		edit.ExpiresAt = new(time.Time)
 	}
-	b.decodeOptional(shorten.FieldExpiredURL, &edit.ExpiredURL, badExpired)
+	b.decodeOptional(links.FieldExpiredURL, &edit.ExpiredURL, badExpired)
 	switch {
-	case b.isNull(shorten.FieldExpiredURL):
+	case b.isNull(links.FieldExpiredURL):
 		edit.ExpiredURL = new("")
 	case edit.ExpiredURL != nil && *edit.ExpiredURL == "":
-		b.reject(shorten.FieldExpiredURL, "The expired URL must not be empty: null removes it.")
+		b.reject(links.FieldExpiredURL, "The expired URL must not be empty: null removes it.")
 	}
 	edit.Behaviour = b.extension()
 	edit.Malformed = b.malformed
@@ -153,10 +153,10 @@ func (b *body) edit() shorten.Edit {
 }
 
 // behaviour returns the texts of the fields of a behaviour.
-func (b *body) extension() shorten.Behaviour {
-	return shorten.Behaviour{Rules: b.field(shorten.FieldRules), Variants: b.field(shorten.FieldVariants),
-		Card:     b.field(shorten.FieldCard),
-		Password: b.field(shorten.FieldPassword), MaxClicks: b.field(shorten.FieldMaxClicks)}
+func (b *body) extension() links.Behaviour {
+	return links.Behaviour{Rules: b.field(links.FieldRules), Variants: b.field(links.FieldVariants),
+		Card:     b.field(links.FieldCard),
+		Password: b.field(links.FieldPassword), MaxClicks: b.field(links.FieldMaxClicks)}
 }
 
 func (b *body) isNull(field string) bool { return isNull(b.field(field)) }
@@ -165,18 +165,18 @@ func isNull(text string) bool { return text == "null" }
 
 // tags decodes the tags. An element that is null is not a string.
 func (b *body) tags() *[]string {
-	if b.field(shorten.FieldTags) == "" {
+	if b.field(links.FieldTags) == "" {
 		return nil
 	}
 	var elements *[]*string
-	b.decode(shorten.FieldTags, &elements, badTags)
-	if elements == nil || b.malformed[shorten.FieldTags] != nil {
+	b.decode(links.FieldTags, &elements, badTags)
+	if elements == nil || b.malformed[links.FieldTags] != nil {
 		return nil
 	}
 	tags := make([]string, len(*elements))
 	for i, element := range *elements {
 		if element == nil {
-			b.reject(shorten.FieldTags, badTags)
+			b.reject(links.FieldTags, badTags)
 			return nil
 		}
 		tags[i] = *element

@@ -8,7 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -28,7 +28,7 @@ type bulkFailure struct {
 
 // createLinks answers POST /api/v1/links/bulk.
 func (a *API) createLinks(c *call) error {
-	return a.once(c, fasthttp.StatusOK, func(record *shorten.Record) error {
+	return a.once(c, fasthttp.StatusOK, func(record *links.Record) error {
 		bulk, err := decodeBulk(c)
 		if err != nil {
 			return err
@@ -38,7 +38,7 @@ func (a *API) createLinks(c *call) error {
 		}
 		var text []byte // of the answer; it may have megabytes, so it is encoded once
 		if record != nil {
-			record.Answer = func(results []shorten.Result) ([]byte, error) {
+			record.Answer = func(results []links.Result) ([]byte, error) {
 				text = a.appendBulkAnswer(text[:0], bulk, results)
 				return compress(text), nil
 			}
@@ -58,7 +58,7 @@ func (a *API) createLinks(c *call) error {
 
 // bulk is the links of a bulk request.
 type bulk struct {
-	reqs      []shorten.Request
+	reqs      []links.Request
 	malformed []bool // elements that are not objects
 }
 
@@ -71,33 +71,33 @@ func decodeBulk(c *call) (bulk, error) {
 	if !isArray || len(elements) == 0 || len(elements) > maxBulk {
 		return bulk{}, invalidField(fieldLinks, "The links must be an array of 1 to 1000 objects.")
 	}
-	links := bulk{make([]shorten.Request, len(elements)), make([]bool, len(elements))}
+	list := bulk{make([]links.Request, len(elements)), make([]bool, len(elements))}
 	passwords := map[string]bool{}
 	var fields []member // of an element at a time
 	for i, element := range elements {
 		var isObject bool
 		fields, isObject = appendMembers(fields[:0], element)
-		links.malformed[i] = !isObject
-		links.reqs[i].AccountID = c.account
-		b, req := &body{fields: fields}, &links.reqs[i]
+		list.malformed[i] = !isObject
+		list.reqs[i].AccountID = c.account
+		b, req := &body{fields: fields}, &list.reqs[i]
 		b.setRequest(req)
 		switch {
 		case req.Password == "" || passwords[req.Password]:
 		case len(passwords) == maxPasswords:
-			b.reject(shorten.FieldPassword, "A request may have up to 100 different passwords.")
+			b.reject(links.FieldPassword, "A request may have up to 100 different passwords.")
 			req.Malformed = b.malformed
 		default:
 			passwords[req.Password] = true
 		}
 	}
-	return links, nil
+	return list, nil
 }
 
 // appendBulkAnswer appends the answer as encode would write it.
-func (a *API) appendBulkAnswer(dst []byte, links bulk, results []shorten.Result) []byte {
+func (a *API) appendBulkAnswer(dst []byte, list bulk, results []links.Result) []byte {
 	failed := 0
 	for i := range results {
-		if links.malformed[i] {
+		if list.malformed[i] {
 			results[i].Err = invalidField("", "The link must be an object.")
 		}
 		if results[i].Err != nil {
@@ -137,8 +137,8 @@ func (a *API) appendCreatedLink(dst []byte, link *schema.Link) []byte {
 }
 
 // countLinks counts the requests that the call stands for, all or none. One is counted already.
-func (a *API) countLinks(c *call, links int) error {
-	more := (links - 1) / linksPerRequest
+func (a *API) countLinks(c *call, n int) error {
+	more := (n - 1) / linksPerRequest
 	if more == 0 {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -20,12 +20,12 @@ func (a *API) editLinks(c *call) error { return a.changeLinks(c, (*body).bulkEdi
 
 // deleteLinks answers POST /api/v1/links/bulk/delete.
 func (a *API) deleteLinks(c *call) error {
-	return a.changeLinks(c, func(*body) *shorten.Edit { return nil })
+	return a.changeLinks(c, func(*body) *links.Edit { return nil })
 }
 
 // changeLinks makes the same change of each link of the request.
-func (a *API) changeLinks(c *call, decode func(*body) *shorten.Edit) error {
-	return a.once(c, fasthttp.StatusOK, func(record *shorten.Record) error {
+func (a *API) changeLinks(c *call, decode func(*body) *links.Edit) error {
+	return a.once(c, fasthttp.StatusOK, func(record *links.Record) error {
 		b, err := decodeBody(c)
 		if err != nil {
 			return err
@@ -39,7 +39,7 @@ func (a *API) changeLinks(c *call, decode func(*body) *shorten.Edit) error {
 			return err
 		}
 		if record != nil {
-			record.Answer = func(results []shorten.Result) ([]byte, error) {
+			record.Answer = func(results []links.Result) ([]byte, error) {
 				var text bytes.Buffer
 				err := encode(&text, newChanges(results))
 				return compress(text.Bytes()), err
@@ -55,12 +55,12 @@ func (a *API) changeLinks(c *call, decode func(*body) *shorten.Edit) error {
 }
 
 // linkNames decodes the links of a request that changes many.
-func (b *body) linkNames() ([]shorten.LinkName, error) {
+func (b *body) linkNames() ([]links.LinkName, error) {
 	elements, isArray := appendElements(nil, b.field(fieldLinks), maxBulk)
 	if !isArray || len(elements) == 0 || len(elements) > maxBulk {
 		return nil, invalidField(fieldLinks, "The links must be an array of 1 to 1000 objects.")
 	}
-	names := make([]shorten.LinkName, len(elements))
+	names := make([]links.LinkName, len(elements))
 	for i, element := range elements {
 		fields, isObject := appendMembers(nil, element)
 		of, name := &body{fields: fields}, &names[i]
@@ -69,8 +69,8 @@ func (b *body) linkNames() ([]shorten.LinkName, error) {
 		} else if of.decodeString(fieldHash, &name.Hash, "The hash must be a string."); name.Hash == "" {
 			of.reject(fieldHash, "The hash must be a string.")
 		}
-		of.decode(shorten.FieldDomainID, &name.DomainID, "The domain id must be an integer, or null for the default domain.")
-		if of.isNull(shorten.FieldDomainID) {
+		of.decode(links.FieldDomainID, &name.DomainID, "The domain id must be an integer, or null for the default domain.")
+		if of.isNull(links.FieldDomainID) {
 			name.DomainID = new(int64)
 		}
 		name.Malformed = of.malformed
@@ -79,14 +79,14 @@ func (b *body) linkNames() ([]shorten.LinkName, error) {
 }
 
 // bulkEdit decodes the edit of many links.
-func (b *body) bulkEdit() *shorten.Edit {
+func (b *body) bulkEdit() *links.Edit {
 	set := &body{}
 	isObject := true
 	if text := b.field(fieldSet); text != "" {
 		set.fields, isObject = appendMembers(nil, text)
 	}
 	edit := set.edit()
-	edit.AddTags, edit.RemoveTags = b.someTags(shorten.FieldAddTags), b.someTags(shorten.FieldRemoveTags)
+	edit.AddTags, edit.RemoveTags = b.someTags(links.FieldAddTags), b.someTags(links.FieldRemoveTags)
 	edit.Malformed = map[string][]string{}
 	for field, problems := range set.malformed {
 		edit.Malformed[field] = problems
@@ -126,9 +126,9 @@ func ofSet(err error) error {
 
 func inSet(field string) string {
 	switch field {
-	case shorten.FieldAddTags, shorten.FieldRemoveTags, fieldSet:
+	case links.FieldAddTags, links.FieldRemoveTags, fieldSet:
 		return field
-	case shorten.FieldBody:
+	case links.FieldBody:
 		return fieldSet
 	}
 	return fieldSet + "." + field
@@ -150,7 +150,7 @@ type linkChange struct {
 	*failure
 }
 
-func newChanges(results []shorten.Result) changes {
+func newChanges(results []links.Result) changes {
 	all := changes{Success: true, Results: make([]linkChange, len(results))}
 	for i, result := range results {
 		if result.Err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -39,7 +39,7 @@ type keyedCall struct {
 // once calls create, which creates links, sets what is recorded, and answers with the status. If the request has no
 // Idempotency-Key, record is nil. If a call with the key has been recorded, its answer is sent again instead. A call
 // that fails has created nothing and is not recorded.
-func (a *API) once(c *call, status int, create func(record *shorten.Record) error) error {
+func (a *API) once(c *call, status int, create func(record *links.Record) error) error {
 	keys := c.http.Request.Header.PeekAll(headerKey)
 	if len(keys) == 0 {
 		return create(nil)
@@ -47,7 +47,7 @@ func (a *API) once(c *call, status int, create func(record *shorten.Record) erro
 	if len(keys) > 1 || !validKey(keys[0]) {
 		return errBadKey
 	}
-	record := &shorten.Record{Call: schema.IdempotentCall{
+	record := &links.Record{Call: schema.IdempotentCall{
 		AccountID: c.account, Key: sha256.Sum256(keys[0]), Request: requestDigest(c), At: c.arrived}}
 	id := keyedCall{c.account, record.Call.Key}
 	if _, busy := a.underWay.LoadOrStore(id, struct{}{}); busy {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -26,12 +26,12 @@ type createdLink struct {
 
 // createLink answers POST /api/v1/shorten.
 func (a *API) createLink(c *call) error {
-	return a.once(c, fasthttp.StatusCreated, func(record *shorten.Record) error {
+	return a.once(c, fasthttp.StatusCreated, func(record *links.Record) error {
 		body, err := decodeBody(c)
 		if err != nil {
 			return err
 		}
-		req := shorten.Request{AccountID: c.account}
+		req := links.Request{AccountID: c.account}
 		body.setRequest(&req)
 		var link schema.Link
 		if record == nil {
@@ -47,8 +47,8 @@ func (a *API) createLink(c *call) error {
 }
 
 // createRecorded creates a link by a call that is recorded, unless it fails.
-func (a *API) createRecorded(c *call, req shorten.Request, record *shorten.Record) (schema.Link, error) {
-	record.Answer = func(results []shorten.Result) ([]byte, error) {
+func (a *API) createRecorded(c *call, req links.Request, record *links.Record) (schema.Link, error) {
+	record.Answer = func(results []links.Result) ([]byte, error) {
 		if results[0].Err != nil {
 			return nil, nil
 		}
@@ -56,7 +56,7 @@ func (a *API) createRecorded(c *call, req shorten.Request, record *shorten.Recor
 		err := encode(&text, a.newCreatedLink(results[0].Link))
 		return compress(text.Bytes()), err
 	}
-	results, err := a.shortener.CreateOnce(c.ctx, []shorten.Request{req}, record)
+	results, err := a.shortener.CreateOnce(c.ctx, []links.Request{req}, record)
 	if err != nil {
 		return schema.Link{}, err
 	}
@@ -87,20 +87,20 @@ type linkItem struct {
 func (a *API) listLinks(c *call) error {
 	req := listRequest(c)
 	counts := a.clicks.Of(c.account)
-	links, total, err := a.shortener.List(c.ctx, counts, req)
+	found, total, err := a.shortener.List(c.ctx, counts, req)
 	if err != nil {
 		return withOutage(readingLinks, err)
 	}
-	ids := make([]int64, len(links))
-	for i, link := range links {
+	ids := make([]int64, len(found))
+	for i, link := range found {
 		ids[i] = link.ID
 	}
 	clicks, err := counts.ClickCounts(c.ctx, ids)
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
-	items := make([]linkItem, len(links))
-	for i, link := range links {
+	items := make([]linkItem, len(found))
+	for i, link := range found {
 		items[i] = linkItem{
 			Hash:        link.Hash,
 			ShortURL:    a.shortener.ShortURL(link),
@@ -117,9 +117,9 @@ func (a *API) listLinks(c *call) error {
 }
 
 // listRequest decodes the query of a list.
-func listRequest(c *call) shorten.ListRequest {
+func listRequest(c *call) links.ListRequest {
 	args, invalid := c.http.QueryArgs(), map[string][]string{}
-	req := shorten.ListRequest{AccountID: c.account, Query: string(args.Peek("q")), Tag: string(args.Peek("tag")),
+	req := links.ListRequest{AccountID: c.account, Query: string(args.Peek("q")), Tag: string(args.Peek("tag")),
 		Sort: string(args.Peek("sort"))}
 	var ok bool
 	if req.Page, ok = pageNumber(c); !ok {
@@ -155,7 +155,7 @@ type tagItem struct {
 
 // listTags answers GET /api/v1/tags.
 func (a *API) listTags(c *call) error {
-	tags, _, err := a.shortener.Tags(c.ctx, c.account, string(c.http.QueryArgs().Peek(shorten.FieldAfter)))
+	tags, _, err := a.shortener.Tags(c.ctx, c.account, string(c.http.QueryArgs().Peek(links.FieldAfter)))
 	if err == nil {
 		err = a.shortener.CountClicks(c.ctx, a.clicks.Of(c.account), c.account, tags)
 	}
@@ -172,5 +172,5 @@ func (a *API) listTags(c *call) error {
 const badDomainID = "The domain id must be an integer."
 
 func invalidField(field, problem string) error {
-	return shorten.InvalidFields(map[string][]string{field: {problem}})
+	return links.InvalidFields(map[string][]string{field: {problem}})
 }

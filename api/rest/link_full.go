@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -87,7 +87,7 @@ func linkInPath(c *call) (hash string, domainID *int64, err error) {
 		domainID = &id
 	}
 	if hash, err = url.PathUnescape(c.http.UserValue("hash").(string)); err != nil {
-		return "", nil, shorten.NotFound()
+		return "", nil, links.NotFound()
 	}
 	return hash, domainID, nil
 }
@@ -131,11 +131,11 @@ func (a *API) answerLink(c *call, link schema.Link) error {
 }
 
 // LinkFields returns the fields of a link, as in answers about it, for events.
-func LinkFields(shortener *shorten.Shortener, link schema.Link) any {
+func LinkFields(shortener *links.Shortener, link schema.Link) any {
 	return newLinkFields(shortener, link)
 }
 
-func newLinkFields(shortener *shorten.Shortener, link schema.Link) linkFields {
+func newLinkFields(shortener *links.Shortener, link schema.Link) linkFields {
 	full := linkFields{
 		Hash: link.Hash, ShortURL: shortener.ShortURL(link), OriginalURL: link.URL, Title: link.Title, Tags: link.Tags,
 		IsActive: link.Redirects(), ForwardQuery: link.ForwardQuery,

@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/clickreport"
+	"linkstream/api/links"
 	"linkstream/api/live"
-	"linkstream/api/shorten"
 )
 
 // liveCounts is the data of an event.
@@ -39,29 +39,29 @@ func (a *API) linkLive(c *call) error {
 
 // accountLive answers GET /api/v1/live.
 func (a *API) accountLive(c *call) error {
-	links, invalid, err := a.reportLinks(c)
+	ids, invalid, err := a.reportLinks(c)
 	switch {
 	case err != nil:
 		return err
 	case invalid != nil:
-		return shorten.InvalidFields(invalid.Fields)
+		return links.InvalidFields(invalid.Fields)
 	}
 	topic, args := live.Topic{Account: c.account}, c.http.QueryArgs()
-	if links != nil {
+	if ids != nil {
 		topic.Tag, topic.ByDomain = string(args.Peek(clickreport.FieldTag)), args.Has(clickreport.FieldDomain)
 		// 0 without one; reportLinks has checked it
 		topic.Domain, _ = strconv.ParseInt(string(args.Peek(clickreport.FieldDomain)), 10, 64)
 	}
-	return a.stream(c, topic, links, "")
+	return a.stream(c, topic, ids, "")
 }
 
 // stream answers with the counts of a topic, now and whenever they change.
-func (a *API) stream(c *call, topic live.Topic, links []int64, hash string) error {
+func (a *API) stream(c *call, topic live.Topic, ids []int64, hash string) error {
 	if c.http.IsHead() {
 		live.SetHeaders(c.http)
 		return nil
 	}
-	s, err := a.live.Open(c.ctx, topic, links, live.Holder{Token: c.token})
+	s, err := a.live.Open(c.ctx, topic, ids, live.Holder{Token: c.token})
 	if errors.Is(err, live.ErrTooMany) {
 		c.http.Response.Header.Set("Retry-After", streamRetryAfter)
 		return errStreams

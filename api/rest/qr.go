@@ -3,8 +3,8 @@ package rest
 import (
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/links"
 	"linkstream/api/qr"
-	"linkstream/api/shorten"
 )
 
 // linkQR answers GET /api/v1/links/{hash}/qr.
@@ -16,7 +16,7 @@ func (a *API) linkQR(c *call) error {
 		for field, problem := range problems {
 			fields[field] = []string{problem}
 		}
-		return shorten.InvalidFields(fields)
+		return links.InvalidFields(fields)
 	}
 	link, err := a.ownedLink(c)
 	if err != nil {

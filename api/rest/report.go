@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/clickreport"
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -61,7 +61,7 @@ func (a *API) linkReport(c *call) error {
 
 // accountReport answers GET /api/v1/report.
 func (a *API) accountReport(c *call) error {
-	links, invalid, err := a.reportLinks(c)
+	ids, invalid, err := a.reportLinks(c)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (a *API) accountReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	result, err := asked.OfAccount(c.ctx, a.clicks, c.account, links)
+	result, err := asked.OfAccount(c.ctx, a.clicks, c.account, ids)
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
@@ -82,9 +82,9 @@ func (a *API) accountReport(c *call) error {
 
 // reportLinks returns the links that a query names by tag and domain, nil if it names none, and the problems of its
 // fields.
-func (a *API) reportLinks(c *call) (links []int64, invalid *schema.Error, err error) {
+func (a *API) reportLinks(c *call) (ids []int64, invalid *schema.Error, err error) {
 	args := c.http.QueryArgs()
-	links, problems, err := clickreport.SelectLinks(c.ctx, a.links, c.account, func(field string) (string, bool) {
+	ids, problems, err := clickreport.SelectLinks(c.ctx, a.links, c.account, func(field string) (string, bool) {
 		return string(args.Peek(field)), args.Has(field)
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *API) reportLinks(c *call) (links []int64, invalid *schema.Error, err er
 	if len(problems) > 0 {
 		invalid = &schema.Error{Code: schema.CodeInvalid, Fields: problems}
 	}
-	return links, invalid, nil
+	return ids, invalid, nil
 }
 
 // readReport reads the query of a report. Problems found by the caller and problems of the query are one answer.
@@ -112,7 +112,7 @@ func (a *API) readReport(c *call, besides *schema.Error) (clickreport.Request, e
 		maps.Copy(problems, besides.Fields)
 	}
 	if len(problems) > 0 {
-		return asked, shorten.InvalidFields(problems)
+		return asked, links.InvalidFields(problems)
 	}
 	return asked, nil
 }

@@ -22,13 +22,13 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/auth"
+	"linkstream/api/links"
 	"linkstream/api/live"
 	"linkstream/api/qr"
 	"linkstream/api/ratelimit"
 	"linkstream/api/reads"
 	"linkstream/api/request"
 	"linkstream/api/sharing"
-	"linkstream/api/shorten"
 	"linkstream/api/webhook"
 	"linkstream/schema"
 	"linkstream/schema/turns"
@@ -73,7 +73,7 @@ const (
 type API struct {
 	tokens    *auth.Authenticator
 	limiter   *ratelimit.RequestLimiter
-	shortener *shorten.Shortener
+	shortener *links.Shortener
 	links     linkStore
 	underWay  sync.Map // of keyedCall
 	clicks    *reads.Clicks
@@ -96,18 +96,18 @@ type linkStore interface {
 	schema.IdempotencyStore
 	schema.WebhookStore
 	schema.ShareStore
-	LimitUse(ctx context.Context, links []int64) (map[int64]schema.LimitUse, error)
+	LimitUse(ctx context.Context, linkIDs []int64) (map[int64]schema.LimitUse, error)
 	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
 	TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error)
 }
 
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
-func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links linkStore,
+func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *links.Shortener, store linkStore,
 	clicks *reads.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub,
 	webhooks *webhook.Sender, shares *sharing.Shares, work *request.Work, requests *request.Recorder,
 	log *slog.Logger) *API {
 	a := &API{
-		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, countedUntil: countedUntil,
+		tokens: tokens, limiter: limiter, shortener: shortener, links: store, clicks: clicks, countedUntil: countedUntil,
 		live: streams, webhooks: webhooks, shares: shares, bodies: request.NewBodies(),
 		work: work, prices: map[string]request.Price{}, requests: requests, log: log,
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/links"
 	"linkstream/api/request"
-	"linkstream/api/shorten"
 	"linkstream/api/webhook"
 	"linkstream/schema"
 )
@@ -117,14 +117,14 @@ const webhookOutage = "Webhooks cannot be read or changed"
 
 // setWebhook sets hook to what a body asks for.
 func (a *API) setWebhook(c *call, hook *schema.Webhook, body *body) error {
-	for _, field := range []string{fieldURL, fieldEvents, fieldPeopleOnly, shorten.FieldIsActive} {
+	for _, field := range []string{fieldURL, fieldEvents, fieldPeopleOnly, links.FieldIsActive} {
 		if body.isNull(field) {
 			body.reject(field, "This must not be null.")
 		}
 	}
 	body.decodeString(fieldURL, &hook.URL, "The URL must be a string.")
 	body.decode(fieldPeopleOnly, &hook.PeopleOnly, badActive)
-	body.decode(shorten.FieldIsActive, &hook.Active, badActive)
+	body.decode(links.FieldIsActive, &hook.Active, badActive)
 	if body.field(fieldURL) != "" && body.malformed[fieldURL] == nil {
 		if problem := a.webhooks.CheckURL(hook.URL); problem != "" {
 			body.reject(fieldURL, problem)
@@ -135,7 +135,7 @@ func (a *API) setWebhook(c *call, hook *schema.Webhook, body *body) error {
 		return err
 	}
 	if len(body.malformed) > 0 {
-		return shorten.InvalidFields(body.malformed)
+		return links.InvalidFields(body.malformed)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (a *API) setScope(c *call, hook *schema.Webhook, body *body) error {
 	body.decodeOptional(fieldHash, &hash, "The hash must be a string or null.")
 	body.decodeOptional(fieldTag, &tag, "The tag must be a string or null.")
 	var domainID *int64
-	body.decode(shorten.FieldDomainID, &domainID, badDomainID)
+	body.decode(links.FieldDomainID, &domainID, badDomainID)
 	if body.isNull(fieldHash) {
 		hook.Hash, hook.DomainID = "", 0
 	}
@@ -177,12 +177,12 @@ func (a *API) setScope(c *call, hook *schema.Webhook, body *body) error {
 	if tag != nil {
 		hook.Tag = *tag
 		if !schema.ValidTag(*tag) {
-			body.reject(fieldTag, shorten.BadTag)
+			body.reject(fieldTag, links.BadTag)
 		}
 	}
 	switch {
 	case hash == nil && domainID != nil:
-		body.reject(shorten.FieldDomainID, "A domain id needs a hash: give both.")
+		body.reject(links.FieldDomainID, "A domain id needs a hash: give both.")
 	case hash != nil:
 		link, err := a.shortener.OwnedLink(c.ctx, c.account, *hash, domainID)
 		switch {
@@ -241,8 +241,8 @@ func (a *API) editWebhook(c *call, hook schema.Webhook) error {
 		return err
 	}
 	if !slices.ContainsFunc(body.fields, func(m member) bool {
-		return slices.Contains([]string{fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, shorten.FieldDomainID,
-			shorten.FieldIsActive}, m.name)
+		return slices.Contains([]string{fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, links.FieldDomainID,
+			links.FieldIsActive}, m.name)
 	}) {
 		return invalidField(fieldURL, "Give at least one field to change.")
 	}
@@ -272,7 +272,7 @@ type done struct {
 func (a *API) testWebhook(c *call, hook schema.Webhook) error {
 	err := a.links.TestWebhook(c.ctx, c.account, hook.ID)
 	if schema.ErrorCode(err) == schema.CodeNotFound {
-		return invalidField(shorten.FieldIsActive, "The webhook is off, or has no room for another delivery.")
+		return invalidField(links.FieldIsActive, "The webhook is off, or has no room for another delivery.")
 	}
 	if err != nil {
 		return withOutage(webhookOutage, err)
@@ -320,7 +320,7 @@ func (a *API) listDeliveries(c *call, hook schema.Webhook) error {
 // resendDelivery answers POST /api/v1/webhooks/{id}/deliveries/{delivery}/resend.
 func (a *API) resendDelivery(c *call, hook schema.Webhook) error {
 	if !hook.Active {
-		return invalidField(shorten.FieldIsActive, "The webhook is off.")
+		return invalidField(links.FieldIsActive, "The webhook is off.")
 	}
 	err := a.links.ResendDelivery(c.ctx, hook.ID, strings.ToValidUTF8(c.http.UserValue("delivery").(string), ""))
 	if schema.ErrorCode(err) == schema.CodeNotFound {

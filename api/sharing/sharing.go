@@ -16,7 +16,7 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/api/linkpassword"
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/turns"
 )
@@ -27,10 +27,10 @@ const Path = "/dashboard/shared/"
 // The names of a request's fields in validation errors.
 const (
 	FieldHash        = "hash"
-	FieldDomainID    = shorten.FieldDomainID
+	FieldDomainID    = links.FieldDomainID
 	FieldTag         = "tag"
-	FieldExpiresAt   = shorten.FieldExpiresAt
-	FieldPassword    = shorten.FieldPassword
+	FieldExpiresAt   = links.FieldExpiresAt
+	FieldPassword    = links.FieldPassword
 	FieldHideTargets = "hide_targets"
 )
 
@@ -59,12 +59,12 @@ type Store interface {
 type Shares struct {
 	base      schema.BaseURL
 	store     Store
-	shortener *shorten.Shortener
+	shortener *links.Shortener
 	guard     *linkpassword.Guard
 }
 
 // New returns Shares whose URLs are below base. now is the clock of limits of passwords; nil: time.Now.
-func New(base schema.BaseURL, store Store, shortener *shorten.Shortener, now func() time.Time) *Shares {
+func New(base schema.BaseURL, store Store, shortener *links.Shortener, now func() time.Time) *Shares {
 	return &Shares{base, store, shortener, linkpassword.NewGuard("shared report", store, shortener.Passwords(), now)}
 }
 
@@ -79,15 +79,15 @@ func (s *Shares) Create(ctx context.Context, req Request) (share schema.Share, u
 	}
 	if req.ExpiresAt != nil {
 		var problem string
-		if share.ExpiresAt, problem = shorten.Expiry(*req.ExpiresAt, now); problem != "" {
+		if share.ExpiresAt, problem = links.Expiry(*req.ExpiresAt, now); problem != "" {
 			problems[FieldExpiresAt] = []string{problem}
 		}
 	}
-	if req.Password != nil && !shorten.ValidPassword(*req.Password) {
-		problems[FieldPassword] = []string{shorten.BadPassword}
+	if req.Password != nil && !links.ValidPassword(*req.Password) {
+		problems[FieldPassword] = []string{links.BadPassword}
 	}
 	if maps.Copy(problems, req.Malformed); len(problems) > 0 {
-		return share, "", shorten.InvalidFields(problems)
+		return share, "", links.InvalidFields(problems)
 	}
 	if req.Password != nil {
 		if share.PasswordHash, err = s.shortener.Passwords().Hash(ctx, turns.Account(req.AccountID),
@@ -115,7 +115,7 @@ func (s *Shares) selectLinks(
 ) error {
 	if req.Tag != nil {
 		if share.Tag = *req.Tag; !schema.ValidTag(share.Tag) {
-			problems[FieldTag] = []string{shorten.BadTag}
+			problems[FieldTag] = []string{links.BadTag}
 		}
 	}
 	if req.Hash != nil {

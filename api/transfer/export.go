@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -22,9 +22,9 @@ const timeLayout = "2006-01-02T15:04:05-07:00"
 
 // exportColumns are the columns of format Linkstream.
 var exportColumns = []string{
-	fieldShortURL, "alias", fieldHost, shorten.FieldLongURL, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
-	fieldCreatedAt, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules,
-	shorten.FieldVariants, shorten.FieldCard, shorten.FieldMaxClicks, fieldHasPassword, fieldClicks,
+	fieldShortURL, "alias", fieldHost, links.FieldLongURL, links.FieldTitle, links.FieldTags, links.FieldIsActive,
+	fieldCreatedAt, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery, links.FieldRules,
+	links.FieldVariants, links.FieldCard, links.FieldMaxClicks, fieldHasPassword, fieldClicks,
 }
 
 // Exporter writes links to files. Its methods may be called concurrently.
@@ -38,7 +38,7 @@ type Exporter struct {
 type linkLister interface {
 	Links(
 		ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
-	) (links []schema.Link, total int64, err error)
+	) (found []schema.Link, total int64, err error)
 	LinksAfter(
 		ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
 	) ([]schema.Link, error)
@@ -50,8 +50,8 @@ type clickCounter interface {
 }
 
 // NewExporter returns an Exporter of links whose base on the default domain is given.
-func NewExporter(base schema.BaseURL, links linkLister, clicks clickCounter) *Exporter {
-	return &Exporter{base, links, clicks}
+func NewExporter(base schema.BaseURL, store linkLister, clicks clickCounter) *Exporter {
+	return &Exporter{base, store, clicks}
 }
 
 // Export writes the links that match filter and that an account has when the export begins, the oldest first, with
@@ -61,7 +61,7 @@ func NewExporter(base schema.BaseURL, links linkLister, clicks clickCounter) *Ex
 // another default domain. is_active is the owner's setting.
 func (e *Exporter) Export(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, w io.Writer,
-) (links int64, err error) {
+) (written int64, err error) {
 	newest, _, err := e.links.Links(ctx, accountID, schema.LinkFilter{}, 1)
 	if err != nil {
 		return 0, err
@@ -78,7 +78,7 @@ func (e *Exporter) Export(
 	for after := int64(0); after < last; {
 		page, err := e.links.LinksAfter(ctx, accountID, filter, after, exportPage)
 		if err != nil {
-			return links, err
+			return written, err
 		}
 		if len(page) == 0 {
 			break // no other link matches, or the newest one was deleted meanwhile
@@ -86,34 +86,34 @@ func (e *Exporter) Export(
 		after = page[len(page)-1].Ordinal
 		page = slices.DeleteFunc(page, func(l schema.Link) bool { return l.Ordinal > last })
 		if err := e.writePage(ctx, out, page); err != nil {
-			return links, err
+			return written, err
 		}
-		links += int64(len(page))
+		written += int64(len(page))
 	}
 	out.Flush()
-	return links, out.Error()
+	return written, out.Error()
 }
 
 // ExportThese is Export for some links.
-func (e *Exporter) ExportThese(ctx context.Context, links []schema.Link, w io.Writer) error {
+func (e *Exporter) ExportThese(ctx context.Context, chosen []schema.Link, w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
 	if err := out.Write(exportColumns); err != nil {
 		return err
 	}
-	return e.writePage(ctx, out, links)
+	return e.writePage(ctx, out, chosen)
 }
 
-func (e *Exporter) writePage(ctx context.Context, out *csv.Writer, links []schema.Link) error {
-	ids := make([]int64, len(links))
-	for i, link := range links {
+func (e *Exporter) writePage(ctx context.Context, out *csv.Writer, page []schema.Link) error {
+	ids := make([]int64, len(page))
+	for i, link := range page {
 		ids[i] = link.ID
 	}
 	counts, err := e.clicks.ClickCounts(ctx, ids)
 	if err != nil {
 		return err
 	}
-	for _, link := range links {
+	for _, link := range page {
 		if err := out.Write(e.cells(link, counts[link.ID])); err != nil {
 			return err
 		}

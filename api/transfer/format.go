@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -34,7 +34,7 @@ func ParseFormat(name string) (Format, error) {
 		"The format %q is not known. Formats are linkstream, shlink, kutt, yourls and bitly.", name)
 }
 
-// The fields of a row, beside those of shorten.Request.
+// The fields of a row, beside those of links.Request.
 const (
 	fieldHost      = "domain"
 	fieldShortURL  = "short_url"
@@ -44,7 +44,7 @@ const (
 	fieldCreatedAt  = "created_at"
 	fieldClicks     = "clicks"
 	fieldBanned     = "banned"
-	fieldPassword   = shorten.FieldPassword
+	fieldPassword   = links.FieldPassword
 	// fieldHasPassword says that the link has a password, which no export knows.
 	fieldHasPassword = "has_password"
 )
@@ -59,39 +59,39 @@ type layout struct {
 // layouts are tried in this order, the more particular ones first.
 var layouts = []layout{
 	{Kutt, [][]string{{"address", "target"}}, map[string]string{
-		"address": shorten.FieldCustomAlias, "target": shorten.FieldLongURL, "domain": fieldHost,
-		"description": shorten.FieldTitle,
-		"createdat":   fieldCreatedAt, "expirein": shorten.FieldExpiresAt, "banned": fieldBanned, "password": fieldPassword,
+		"address": links.FieldCustomAlias, "target": links.FieldLongURL, "domain": fieldHost,
+		"description": links.FieldTitle,
+		"createdat":   fieldCreatedAt, "expirein": links.FieldExpiresAt, "banned": fieldBanned, "password": fieldPassword,
 		"visitcount": fieldClicks,
 	}},
 	{YOURLS, [][]string{{"keyword", "url"}, {"source", "target"}}, map[string]string{
-		"keyword": shorten.FieldCustomAlias, "url": shorten.FieldLongURL, "title": shorten.FieldTitle,
+		"keyword": links.FieldCustomAlias, "url": links.FieldLongURL, "title": links.FieldTitle,
 		"timestamp": fieldCreatedAt,
-		"clicks":    fieldClicks, "source": shorten.FieldCustomAlias, "target": shorten.FieldLongURL, "hits": fieldClicks,
+		"clicks":    fieldClicks, "source": links.FieldCustomAlias, "target": links.FieldLongURL, "hits": fieldClicks,
 	}},
 	{Shlink, [][]string{{"shortcode", "longurl"}}, map[string]string{
-		"shortcode": shorten.FieldCustomAlias, "longurl": shorten.FieldLongURL, "domain": fieldHost,
+		"shortcode": links.FieldCustomAlias, "longurl": links.FieldLongURL, "domain": fieldHost,
 		"shorturl": fieldShortURL,
-		"title":    shorten.FieldTitle, "tags": shorten.FieldTags, "createdat": fieldCreatedAt, "visits": fieldClicks,
+		"title":    links.FieldTitle, "tags": links.FieldTags, "createdat": fieldCreatedAt, "visits": fieldClicks,
 	}},
 	{Bitly, [][]string{{"link", "destinationurl"}, {"link", "longurl"}, {"bitlink", "destinationurl"},
 		{"bitlink", "longurl"},
 		{"custombitlink", "longurl"}, {"custombitlinks", "longurl"}}, map[string]string{
 		"link": fieldShortURL, "bitlink": fieldShortURL, "customlink": fieldCustomURL, "custombitlink": fieldCustomURL,
 		"custombitlinks": fieldCustomURLs,
-		"destinationurl": shorten.FieldLongURL, "longurl": shorten.FieldLongURL, "title": shorten.FieldTitle,
-		"tags":        shorten.FieldTags,
+		"destinationurl": links.FieldLongURL, "longurl": links.FieldLongURL, "title": links.FieldTitle,
+		"tags":        links.FieldTags,
 		"keywordlink": fieldCustomURL, "datecreated": fieldCreatedAt, "createdat": fieldCreatedAt, "created": fieldCreatedAt,
 		"engagements": fieldClicks, "clicks": fieldClicks, "totalclicks": fieldClicks,
 	}},
 	{Linkstream, [][]string{{"longurl"}, {"url"}, {"originalurl"}}, map[string]string{
-		"longurl": shorten.FieldLongURL, "url": shorten.FieldLongURL, "originalurl": shorten.FieldLongURL,
-		"alias": shorten.FieldCustomAlias, "customalias": shorten.FieldCustomAlias, "hash": shorten.FieldCustomAlias,
-		"domain": fieldHost, "shorturl": fieldShortURL, "title": shorten.FieldTitle, "tags": shorten.FieldTags,
-		"isactive": shorten.FieldIsActive, "createdat": fieldCreatedAt, "expiresat": shorten.FieldExpiresAt,
-		"expiredurl": shorten.FieldExpiredURL, "forwardquery": shorten.FieldForwardQuery, "clicks": fieldClicks,
-		"rules": shorten.FieldRules, "variants": shorten.FieldVariants, "card": shorten.FieldCard,
-		"maxclicks": shorten.FieldMaxClicks, "password": shorten.FieldPassword, "haspassword": fieldHasPassword,
+		"longurl": links.FieldLongURL, "url": links.FieldLongURL, "originalurl": links.FieldLongURL,
+		"alias": links.FieldCustomAlias, "customalias": links.FieldCustomAlias, "hash": links.FieldCustomAlias,
+		"domain": fieldHost, "shorturl": fieldShortURL, "title": links.FieldTitle, "tags": links.FieldTags,
+		"isactive": links.FieldIsActive, "createdat": fieldCreatedAt, "expiresat": links.FieldExpiresAt,
+		"expiredurl": links.FieldExpiredURL, "forwardquery": links.FieldForwardQuery, "clicks": fieldClicks,
+		"rules": links.FieldRules, "variants": links.FieldVariants, "card": links.FieldCard,
+		"maxclicks": links.FieldMaxClicks, "password": links.FieldPassword, "haspassword": fieldHasPassword,
 	}},
 }
 

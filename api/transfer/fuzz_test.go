@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
@@ -70,7 +70,7 @@ func FuzzImport(f *testing.F) {
 			t.Errorf("%q is guarded as %q", cell, transfer.Guard(cell))
 		}
 		store := &strict{t: t}
-		importer := transfer.NewImporter(shorten.New(base, store, store, list), store, store)
+		importer := transfer.NewImporter(links.New(base, store, store, list), store, store)
 		var all []transfer.RowError
 		opts := transfer.Options{OnError: func(e transfer.RowError) { all = append(all, e) }}
 		preview, err := importer.Preview(t.Context(), 1, bytes.NewReader(file), opts)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -175,7 +175,7 @@ func (s *session) read(stop <-chan struct{}) (c chunk) {
 func (s *session) choose(it *item) {
 	id, own := s.domains[it.host]
 	switch {
-	case it.request.Malformed[shorten.FieldDomainID] != nil:
+	case it.request.Malformed[links.FieldDomainID] != nil:
 		return
 	case own && id != 0:
 		it.request.DomainID = &id
@@ -204,7 +204,7 @@ func (s *session) hostOf(it *item) string {
 	return ""
 }
 
-func domainID(req shorten.Request) int64 {
+func domainID(req links.Request) int64 {
 	if req.DomainID == nil {
 		return 0
 	}
@@ -267,7 +267,7 @@ func (s *session) fail(it *item, err error) {
 	it.outcome = Failed
 	var e *schema.Error
 	if !errors.As(err, &e) || len(e.Fields) == 0 { // the host is on the blocklist
-		it.errors = append(it.errors, RowError{it.line, s.column[shorten.FieldLongURL], e.Message})
+		it.errors = append(it.errors, RowError{it.line, s.column[links.FieldLongURL], e.Message})
 		return
 	}
 	for _, field := range slices.Sorted(maps.Keys(e.Fields)) {
@@ -279,11 +279,11 @@ func (s *session) fail(it *item, err error) {
 
 // columnOf returns the name of the column from which a field was read.
 func (s *session) columnOf(field string) string {
-	if field == shorten.FieldDomainID {
+	if field == links.FieldDomainID {
 		field = fieldHost
 	}
 	name := s.column[field]
-	if name == "" && (field == shorten.FieldCustomAlias || field == fieldHost) {
+	if name == "" && (field == links.FieldCustomAlias || field == fieldHost) {
 		name = s.column[fieldShortURL]
 	}
 	return name

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
@@ -32,9 +32,9 @@ func TestImportRunsAgain(t *testing.T) {
 	}
 	_, hash, _ := strings.Cut(derived, "sho.rt/")
 	t.Run("links are in the order of the rows", func(t *testing.T) {
-		links, err := f.LinksAfter(t.Context(), f.account, schema.LinkFilter{}, 0, 10)
+		created, err := f.LinksAfter(t.Context(), f.account, schema.LinkFilter{}, 0, 10)
 		testkit.Must(t, err)
-		for i, link := range links {
+		for i, link := range created {
 			if address := f.shortener.ShortURL(link); link.Ordinal != int64(i+1) || address != report.First[i].ShortURL {
 				t.Errorf("link %d is %s, row %+v", i+1, address, report.First[i])
 			}
@@ -87,7 +87,7 @@ func TestHashesOfRowsWithoutAlias(t *testing.T) {
 	}
 	// Another account has the first hash: the row gets the next one, and keeps it.
 	hash := strings.TrimPrefix(report.First[0].ShortURL, "https://sho.rt/")
-	_, err := f.shortener.Create(t.Context(), shorten.Request{AccountID: f.other, LongURL: "https://example.com/",
+	_, err := f.shortener.Create(t.Context(), links.Request{AccountID: f.other, LongURL: "https://example.com/",
 		CustomAlias: &hash, KeepHash: true})
 	testkit.Must(t, err)
 	previewed, first, second := f.previews(t, file), f.imports(t, file), f.imports(t, file)
@@ -184,7 +184,7 @@ func TestErrorsOfRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, taken := newFixture(t), "taken"
-			_, err := f.shortener.Create(t.Context(), shorten.Request{AccountID: f.other, LongURL: "https://example.com/",
+			_, err := f.shortener.Create(t.Context(), links.Request{AccountID: f.other, LongURL: "https://example.com/",
 				CustomAlias: &taken})
 			testkit.Must(t, err)
 			for _, run := range []struct {

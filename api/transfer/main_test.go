@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fixture struct {
 	*transfer.Importer
 	*linkstore.Store
-	shortener      *shorten.Shortener
+	shortener      *links.Shortener
 	account, other int64
 	domain         int64
 }
@@ -44,7 +44,7 @@ func newFixture(t *testing.T) *fixture {
 	testkit.Must(t, os.WriteFile(hosts, []byte("evil.example"), 0o600))
 	list, err := blocklist.Open(hosts, slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
-	f.shortener = shorten.New(schema.MustParseBaseURL("https://sho.rt"), store, store, list)
+	f.shortener = links.New(schema.MustParseBaseURL("https://sho.rt"), store, store, list)
 	f.Importer = transfer.NewImporter(f.shortener, store, store)
 	return f
 }

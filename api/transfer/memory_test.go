@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
@@ -41,12 +41,12 @@ func (s *forgetful) Links(context.Context, int64, schema.LinkFilter, int64) ([]s
 func (s *forgetful) LinksAfter(
 	_ context.Context, _ int64, _ schema.LinkFilter, ordinal int64, limit int,
 ) ([]schema.Link, error) {
-	links := make([]schema.Link, 0, limit)
-	for ordinal++; ordinal <= forgetfulLinks && len(links) < limit; ordinal++ {
-		links = append(links, schema.Link{ID: ordinal, Ordinal: ordinal, Hash: fmt.Sprint("h", ordinal),
+	page := make([]schema.Link, 0, limit)
+	for ordinal++; ordinal <= forgetfulLinks && len(page) < limit; ordinal++ {
+		page = append(page, schema.Link{ID: ordinal, Ordinal: ordinal, Hash: fmt.Sprint("h", ordinal),
 			URL: longURL(ordinal)})
 	}
-	return links, nil
+	return page, nil
 }
 func (s *forgetful) ClickCounts(context.Context, []int64) (map[int64]int64, error) { return nil, nil }
 
@@ -80,7 +80,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		_, err := transfer.NewExporter(base, store, store).Export(context.Background(), 1, schema.LinkFilter{}, w)
 		w.CloseWithError(err)
 	}()
-	importer := transfer.NewImporter(shorten.New(base, store, store, list), store, store)
+	importer := transfer.NewImporter(links.New(base, store, store, list), store, store)
 	report,
 		err := importer.Import(t.Context(), 1, r, transfer.Options{Progress: func(p transfer.Progress) { measure(p.Rows) }})
 	testkit.Must(t, err)
@@ -139,7 +139,7 @@ func TestImportEndsWithItsReading(t *testing.T) {
 				file := &slow{released: make(chan struct{})}
 				ended := make(chan error, 1)
 				go func() {
-					_, err := transfer.NewImporter(shorten.New(base, c.store, c.store, list), c.store, c.store).
+					_, err := transfer.NewImporter(links.New(base, c.store, c.store, list), c.store, c.store).
 						Import(ctx, 1, file, transfer.Options{})
 					ended <- err
 				}()

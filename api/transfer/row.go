@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -28,7 +28,7 @@ const (
 // item is a row on its way to a link.
 type item struct {
 	line    int
-	request shorten.Request
+	request links.Request
 	host    string // in canonical form; "" if the row has none
 	alias   string // that of the row, "" if it has none
 	notes   []string
@@ -73,7 +73,7 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 		if r.layout.format == Linkstream {
 			cell = Unguard(cell)
 		}
-		asItIs := column.Field == shorten.FieldTitle || column.Field == fieldPassword
+		asItIs := column.Field == links.FieldTitle || column.Field == fieldPassword
 		if r.layout.format != Linkstream || !asItIs {
 			cell = strings.TrimSpace(cell)
 		}
@@ -82,17 +82,17 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 	if custom := customURLs(cells); n < len(custom) {
 		cells[fieldCustomURL] = custom[n]
 	}
-	it := &item{line: rec.line, alias: cells[shorten.FieldCustomAlias]}
-	it.request = shorten.Request{LongURL: cells[shorten.FieldLongURL], KeepHash: true, MayBeExpired: true}
+	it := &item{line: rec.line, alias: cells[links.FieldCustomAlias]}
+	it.request = links.Request{LongURL: cells[links.FieldLongURL], KeepHash: true, MayBeExpired: true}
 	r.address(it, cells)
 	it.text(cells, r.layout.format)
 	it.times(cells, now)
 	it.switches(cells)
-	if expired := cells[shorten.FieldExpiredURL]; expired != "" {
+	if expired := cells[links.FieldExpiredURL]; expired != "" {
 		it.request.ExpiredURL = &expired
 	}
-	it.request.Behaviour = shorten.Behaviour{Rules: cells[shorten.FieldRules], Variants: cells[shorten.FieldVariants],
-		Card: cells[shorten.FieldCard], MaxClicks: cells[shorten.FieldMaxClicks]}
+	it.request.Behaviour = links.Behaviour{Rules: cells[links.FieldRules], Variants: cells[links.FieldVariants],
+		Card: cells[links.FieldCard], MaxClicks: cells[links.FieldMaxClicks]}
 	it.password(cells, r.layout.format)
 	if it.alias == "" {
 		it.note(noteAlias)
@@ -132,7 +132,7 @@ func (r *reader) address(it *item, cells fields) {
 		if !hasHost {
 			host = urlHost
 		}
-		if _, hasAlias := cells[shorten.FieldCustomAlias]; !hasAlias {
+		if _, hasAlias := cells[links.FieldCustomAlias]; !hasAlias {
 			it.alias = unescaped(path)
 		}
 	}
@@ -141,7 +141,7 @@ func (r *reader) address(it *item, cells fields) {
 	}
 	parsed, err := schema.ParseHost(host)
 	if err != nil {
-		it.malformed(shorten.FieldDomainID, "The domain is not a valid host.")
+		it.malformed(links.FieldDomainID, "The domain is not a valid host.")
 		return
 	}
 	it.host = string(parsed)
@@ -158,7 +158,7 @@ func unescaped(path string) string {
 
 // text reads title and tags.
 func (it *item) text(cells fields, format Format) {
-	title := cells[shorten.FieldTitle]
+	title := cells[links.FieldTitle]
 	if strings.ContainsFunc(title, unicode.IsControl) {
 		title = strings.Join(strings.FieldsFunc(title, func(r rune) bool {
 			return unicode.IsControl(r) || unicode.IsSpace(r)
@@ -167,7 +167,7 @@ func (it *item) text(cells fields, format Format) {
 	if utf8.RuneCountInString(title) > schema.MaxTitleLen {
 		title = strings.TrimSpace(string([]rune(title)[:schema.MaxTitleLen]))
 	}
-	if title != cells[shorten.FieldTitle] {
+	if title != cells[links.FieldTitle] {
 		it.note(noteTitle)
 	}
 	it.request.Title = title
@@ -178,7 +178,7 @@ func (it *item) text(cells fields, format Format) {
 	}
 	changed := false
 	separates := func(r rune) bool { return strings.ContainsRune(separators, r) }
-	for tag := range strings.FieldsFuncSeq(cells[shorten.FieldTags], separates) {
+	for tag := range strings.FieldsFuncSeq(cells[links.FieldTags], separates) {
 		valid := strings.TrimSpace(tag)
 		if format != Linkstream {
 			valid = validTag(valid)
@@ -236,10 +236,10 @@ func (it *item) times(cells fields, now time.Time) {
 			it.note(noteCreatedAt)
 		}
 	}
-	if text := cells[shorten.FieldExpiresAt]; text != "" {
+	if text := cells[links.FieldExpiresAt]; text != "" {
 		at, ok := parseTime(text)
 		if !ok || at.Before(earliest) {
-			it.malformed(shorten.FieldExpiresAt, "The time of expiry must be like 2030-12-31T23:59:59+00:00.")
+			it.malformed(links.FieldExpiresAt, "The time of expiry must be like 2030-12-31T23:59:59+00:00.")
 			return
 		}
 		it.request.ExpiresAt = &at
@@ -263,8 +263,8 @@ func (it *item) switches(cells fields) {
 		it.malformed(field, "The value must be true or false.")
 		return unset
 	}
-	it.request.ForwardQuery = parse(shorten.FieldForwardQuery, false)
-	it.request.Inactive = !parse(shorten.FieldIsActive, true)
+	it.request.ForwardQuery = parse(links.FieldForwardQuery, false)
+	it.request.Inactive = !parse(links.FieldIsActive, true)
 	if parse(fieldBanned, false) {
 		it.request.Inactive = true
 		it.note(noteBanned)

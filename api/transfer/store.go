@@ -6,7 +6,7 @@ import (
 	"hash/maphash"
 	"strconv"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -47,11 +47,11 @@ func (s *session) lookUp(items []*item) (open openItems, again bool, err error) 
 	}
 	found := make(map[schema.LinkKey]schema.Link, len(keys))
 	if len(keys) > 0 {
-		links, err := s.links.LinksByHash(s.ctx, keys)
+		stored, err := s.links.LinksByHash(s.ctx, keys)
 		if err != nil {
 			return openItems{}, false, err
 		}
-		for _, link := range links {
+		for _, link := range stored {
 			found[link.Key()] = link
 		}
 	}
@@ -97,13 +97,13 @@ func (s *session) decide(it *item, link schema.Link, taken bool) bool {
 }
 
 func aliasError(problem string) error {
-	return &schema.Error{Code: schema.CodeInvalid, Fields: map[string][]string{shorten.FieldCustomAlias: {problem}}}
+	return &schema.Error{Code: schema.CodeInvalid, Fields: map[string][]string{links.FieldCustomAlias: {problem}}}
 }
 
 // create creates the links of rows, or finds out in a preview which could be created.
 func (s *session) create(open openItems) error {
 	items := open.items
-	requests := make([]shorten.Request, len(items))
+	requests := make([]links.Request, len(items))
 	for i, it := range items {
 		requests[i] = it.request
 		hash := it.hash()
@@ -137,7 +137,7 @@ func (s *session) create(open openItems) error {
 // onlyAlias reports whether nothing but the alias is wrong with a request.
 func onlyAlias(err error) bool {
 	e, ok := err.(*schema.Error)
-	return ok && len(e.Fields) == 1 && e.Fields[shorten.FieldCustomAlias] != nil
+	return ok && len(e.Fields) == 1 && e.Fields[links.FieldCustomAlias] != nil
 }
 
 // previewed gives a row of a preview its outcome: like that of an import for an address that an earlier row has.
@@ -162,7 +162,7 @@ func (s *session) previewed(it *item, err error) {
 
 // findable reports whether a link may have the address of a row.
 func (it *item) findable() bool {
-	return it.request.Malformed[shorten.FieldDomainID] == nil && schema.ValidHash(it.hash())
+	return it.request.Malformed[links.FieldDomainID] == nil && schema.ValidHash(it.hash())
 }
 
 func (it *item) key() schema.LinkKey {

@@ -36,7 +36,7 @@
 // # From a row to a link
 //
 // A link keeps its alias as it is, upper case included, because short links that are out in the world have to go on
-// working. Otherwise the rules of shorten.Create apply. Any other alias of more than 20 characters is an error of
+// working. Otherwise the rules of links.Create apply. Any other alias of more than 20 characters is an error of
 // the row.
 //
 //   - Alias and domain are read from their columns, or from the short URL if there is no such column. A custom link of
@@ -63,13 +63,13 @@ import (
 	"io"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
 // Importer creates links from files. Its methods may be called concurrently.
 type Importer struct {
-	shortener *shorten.Shortener
+	shortener *links.Shortener
 	links     linkReader
 	domains   domainReader
 }
@@ -84,9 +84,9 @@ type domainReader interface {
 	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
 }
 
-// NewImporter returns an Importer. links and domains are the stores of the Shortener.
-func NewImporter(shortener *shorten.Shortener, links linkReader, domains domainReader) *Importer {
-	return &Importer{shortener, links, domains}
+// NewImporter returns an Importer. store and domains are the stores of the Shortener.
+func NewImporter(shortener *links.Shortener, store linkReader, domains domainReader) *Importer {
+	return &Importer{shortener, store, domains}
 }
 
 // Options of an import. Zero values work.

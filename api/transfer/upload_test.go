@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
@@ -44,7 +44,7 @@ func (f *uploads) process(fault storetest.Fault) (m *transfer.Uploads, stop func
 	list, err := blocklist.Open("", log)
 	testkit.Must(f.t, err)
 	db := storetest.Faulty(f.store, fault)
-	shortener := shorten.New(schema.MustParseBaseURL("https://sho.rt"), db, db, list)
+	shortener := links.New(schema.MustParseBaseURL("https://sho.rt"), db, db, list)
 	m = transfer.NewUploads(db, transfer.NewImporter(shortener, db, db), log)
 	stop = service.RunInBackground(context.Background(), m.Run)
 	f.t.Cleanup(stop)

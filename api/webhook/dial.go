@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -152,7 +152,7 @@ func (o *ownHosts) contain(addr netip.Addr) bool {
 			return true
 		}
 	}
-	return shorten.OfThisMachine(addr)
+	return links.OfThisMachine(addr)
 }
 
 func (o *ownHosts) lookUp() {

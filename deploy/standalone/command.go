@@ -9,7 +9,7 @@ import (
 
 	"linkstream/api/admin"
 	"linkstream/api/apiservice"
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
@@ -26,18 +26,18 @@ func runCommand(
 	if admin.OnlyReads(options, command) {
 		openLinks, openClicks = linksqlite.OpenCurrent, sqlite.OpenCurrentClickStore
 	}
-	links, err := openLinks(ctx, cfg.dir().Links())
+	db, err := openLinks(ctx, cfg.dir().Links())
 	if err != nil {
 		return err
 	}
 	clicks, err := openClicks(ctx, cfg.dir().Clicks()) // for export, and for migrate, which creates both files
 	if err != nil {
-		return errors.Join(err, links.Close())
+		return errors.Join(err, db.Close())
 	}
 	options.Parts = admin.Parts{In: os.Stdin, Progress: stderr,
-		Shortener: func(links schema.LinkStore, domains schema.DomainStore) (*shorten.Shortener, error) {
-			return apiservice.NewShortener(cfg.API, links, domains, log)
+		Shortener: func(store schema.LinkStore, domains schema.DomainStore) (*links.Shortener, error) {
+			return apiservice.NewShortener(cfg.API, store, domains, log)
 		},
 		Clicks: func(context.Context) (admin.ClickCounter, error) { return clicks, nil }}
-	return errors.Join(admin.Run(ctx, links, options, command, stdout), clicks.Close(), links.Close())
+	return errors.Join(admin.Run(ctx, db, options, command, stdout), clicks.Close(), db.Close())
 }

@@ -8,7 +8,7 @@ import (
 
 	"linkstream/api/admin"
 	"linkstream/api/apiservice"
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/deploy/standalone/embedded"
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
@@ -69,7 +69,7 @@ func (c *Config) Validate() error {
 	}
 	c.Edge.Resolve.URL, c.API.EdgeURL = c.EdgeURL, c.EdgeURL
 	for _, addr := range []string{c.Edge.Listen, c.Edge.TLSListen} {
-		if edge, err := shorten.ParseAddress(addr); err == nil { // otherwise Edge.Validate reports it
+		if edge, err := links.ParseAddress(addr); err == nil { // otherwise Edge.Validate reports it
 			c.API.Own = append(c.API.Own, edge)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package shorten creates, edits and deletes links, and knows the rules for them. It validates requests, finds free
+// Package links creates, edits and deletes links and applies their rules. It validates requests, finds free
 // hashes and stores the outcome.
-package shorten
+package links
 
 import (
 	"context"

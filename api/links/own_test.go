@@ -1,11 +1,11 @@
-package shorten_test
+package links_test
 
 import (
 	"log/slog"
 	"net"
 	"testing"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/testkit"
@@ -15,15 +15,15 @@ func TestCreateRefusesLinksToItself(t *testing.T) {
 	f := newFixture(t, "https://sho.rt")
 	list, err := blocklist.Open("", slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
-	var own []shorten.Address
+	var own []links.Address
 	for _, s := range []string{"api.example:8443", "lb.example", "198.51.100.7:8080", "[2001:db8::7]:8080", ":8081",
 		"[::]:8082",
 		"0.0.0.0:8083"} {
-		address, err := shorten.ParseAddress(s)
+		address, err := links.ParseAddress(s)
 		testkit.Must(t, err)
 		own = append(own, address)
 	}
-	f.Shortener = shorten.New(schema.MustParseBaseURL("https://sho.rt"), f.store, f.store, list, own...)
+	f.Shortener = links.New(schema.MustParseBaseURL("https://sho.rt"), f.store, f.store, list, own...)
 	refused := []string{
 		"http://localhost", "http://LOCALHOST:1/", "http://localhost./", "http://a.b.localhost", "http://ｌocalhost/",
 		"http://127.0.0.1", "http://127.0.0.1:9/", "http://127.1.2.3/", "http://１２７.0.0.1/", "http://127.0.0.1./",
@@ -76,12 +76,12 @@ func interfaceAddresses(t *testing.T) (addrs []string) {
 func TestParseAddress(t *testing.T) {
 	for _, s := range []string{"sho.rt", "sho.rt:80", ":80", "192.0.2.1", "[2001:db8::1]:80", "0.0.0.0:80",
 		"bücher.example"} {
-		if _, err := shorten.ParseAddress(s); err != nil {
+		if _, err := links.ParseAddress(s); err != nil {
 			t.Errorf("%q: %v", s, err)
 		}
 	}
 	for _, s := range []string{"", ":", ":0", ":65536", ":x", "a b", "0.0.0.0", "http://sho.rt", "sho.rt/x"} {
-		if a, err := shorten.ParseAddress(s); err == nil {
+		if a, err := links.ParseAddress(s); err == nil {
 			t.Errorf("%q: %+v", s, a)
 		}
 	}

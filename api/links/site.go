@@ -1,4 +1,4 @@
-package shorten
+package links
 
 import (
 	"context"

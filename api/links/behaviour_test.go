@@ -1,4 +1,4 @@
-package shorten_test
+package links_test
 
 import (
 	"fmt"
@@ -8,28 +8,28 @@ import (
 	"sync"
 	"testing"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
 func TestBehaviourFields(t *testing.T) {
 	f := newFixture(t, "https://sho.rt", "unsafe.example")
-	rule := func(conditions string) shorten.Behaviour {
-		return shorten.Behaviour{Rules: `[{"name":"a","if":` + conditions + `,"url":"https://example.com/"}]`}
+	rule := func(conditions string) links.Behaviour {
+		return links.Behaviour{Rules: `[{"name":"a","if":` + conditions + `,"url":"https://example.com/"}]`}
 	}
-	variants := func(weights ...int) shorten.Behaviour {
+	variants := func(weights ...int) links.Behaviour {
 		var all []string
 		for i, weight := range weights {
 			all = append(all, fmt.Sprintf(`{"name":"v%d","url":"https://example.com/","weight":%d}`, i, weight))
 		}
-		return shorten.Behaviour{Variants: "[" + strings.Join(all, ",") + "]"}
+		return links.Behaviour{Variants: "[" + strings.Join(all, ",") + "]"}
 	}
-	card := func(text string) shorten.Behaviour { return shorten.Behaviour{Card: text} }
+	card := func(text string) links.Behaviour { return links.Behaviour{Card: text} }
 	const device = `{"device":["mobile"]}`
 	long := "https://example.com/" + strings.Repeat("x", 2000)
 	for _, c := range []struct {
-		given   shorten.Behaviour
+		given   links.Behaviour
 		invalid string // fields, separated by spaces; "": valid
 	}{
 		{rule(device), ""},
@@ -51,27 +51,27 @@ func TestBehaviourFields(t *testing.T) {
 		{rule(`{"from":"2030-01-01"}`), "rules.0.if.from"}, {rule(`{"until":1}`), "rules.0.if.until"},
 		{rule(`{"from":"2030-01-01T00:00:00Z","until":"2030-01-01T01:00:00+01:00"}`), "rules.0.if.until"},
 		{rule(`{"Device":["mobile"]}`), "rules.0.if.Device"},
-		{shorten.Behaviour{Rules: `{}`}, "rules"}, {shorten.Behaviour{Rules: `[1]`}, "rules"},
-		{shorten.Behaviour{Rules: `[null]`}, "rules.0"},
-		{shorten.Behaviour{Rules: `[` + strings.Repeat(`{},`, 10) + `{}]`}, "rules"},
-		{shorten.Behaviour{Rules: `x`}, "rules"},
-		{shorten.Behaviour{Rules: `[{}]`}, "rules.0.if rules.0.name rules.0.url"},
-		{shorten.Behaviour{Rules: `[{"name":"A b","if":` + device + `,"url":"ftp://example.com/"}]`},
+		{links.Behaviour{Rules: `{}`}, "rules"}, {links.Behaviour{Rules: `[1]`}, "rules"},
+		{links.Behaviour{Rules: `[null]`}, "rules.0"},
+		{links.Behaviour{Rules: `[` + strings.Repeat(`{},`, 10) + `{}]`}, "rules"},
+		{links.Behaviour{Rules: `x`}, "rules"},
+		{links.Behaviour{Rules: `[{}]`}, "rules.0.if rules.0.name rules.0.url"},
+		{links.Behaviour{Rules: `[{"name":"A b","if":` + device + `,"url":"ftp://example.com/"}]`},
 			"rules.0.name rules.0.url"},
-		{shorten.Behaviour{Rules: `[{"name":"a","if":` + device + `,"url":"https://sho.rt/x"}]`}, "rules.0.url"},
-		{shorten.Behaviour{Rules: `[{"name":"a","if":` + device + `,"url":"https://example.com/"},{"name":"a","if":` +
+		{links.Behaviour{Rules: `[{"name":"a","if":` + device + `,"url":"https://sho.rt/x"}]`}, "rules.0.url"},
+		{links.Behaviour{Rules: `[{"name":"a","if":` + device + `,"url":"https://example.com/"},{"name":"a","if":` +
 			device + `,"url":"https://example.com/"}]`},
 			"rules.1.name"},
-		{shorten.Behaviour{Rules: `null`, Variants: `null`, Card: `null`}, ""},
+		{links.Behaviour{Rules: `null`, Variants: `null`, Card: `null`}, ""},
 		{variants(1, 99), ""}, {variants(50, 50), ""}, {variants(13, 13, 13, 13, 12, 12, 12, 12), ""},
 		{variants(100), "variants"}, {variants(50, 49), "variants"},
 		{variants(0, 100), "variants.0.weight variants.1.weight"},
 		{variants(12, 11, 11, 11, 11, 11, 11, 11, 11), "variants"},
-		{shorten.Behaviour{
+		{links.Behaviour{
 			Variants: `[{"name":"a","url":"https://example.com/","weight":50.5},` +
 				`{"name":"a","url":"https://example.com/","weight":"50"}]`},
 			"variants variants.0.weight variants.1.name variants.1.weight"},
-		{shorten.Behaviour{Variants: variants(50, 50).Variants,
+		{links.Behaviour{Variants: variants(50, 50).Variants,
 			Rules: `[{"name":"v1","if":` + device + `,"url":"https://example.com/"}]`}, "rules.0.name"},
 		{card(`{"title":"t"}`), ""}, {card(`{"title":"t","description":"d","image":null}`), ""},
 		{card(`{"title":"ü","image":"https://example.com/i"}`), ""},
@@ -82,14 +82,14 @@ func TestBehaviourFields(t *testing.T) {
 			"card.description card.title"},
 		{card(`{"title":"a\nb","image":"http://example.com/"}`), "card.image card.title"},
 		{card(`{"title":"a","image":"https://"}`), "card.image"},
-		{shorten.Behaviour{Rules: `[` + strings.TrimSuffix(strings.Repeat(`{"name":"NAME","if":`+device+`,"url":"`+long+`"},`,
+		{links.Behaviour{Rules: `[` + strings.TrimSuffix(strings.Repeat(`{"name":"NAME","if":`+device+`,"url":"`+long+`"},`,
 			9), ",") + `]`}, "rules"},
-		{shorten.Behaviour{Rules: `[{"name":"a","if":` + device + `,"url":"https://unsafe.example/"}]`}, "unsafe_url"},
+		{links.Behaviour{Rules: `[{"name":"a","if":` + device + `,"url":"https://unsafe.example/"}]`}, "unsafe_url"},
 	} {
 		for i := range 9 {
 			c.given.Rules = strings.Replace(c.given.Rules, "NAME", fmt.Sprint("n", i), 1)
 		}
-		_, err := f.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://example.com/",
+		_, err := f.Create(t.Context(), links.Request{AccountID: f.owner, LongURL: "https://example.com/",
 			Behaviour: c.given})
 		got := ""
 		switch code := schema.ErrorCode(err); code {
@@ -118,9 +118,9 @@ func invalidOf(t *testing.T, err error) map[string][]string {
 // Concurrent edits of different parts of a behaviour all take effect, and weights keep visitors.
 func TestEditBehaviour(t *testing.T) {
 	f := newFixture(t, "https://sho.rt")
-	link, err := f.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://example.com/"})
+	link, err := f.Create(t.Context(), links.Request{AccountID: f.owner, LongURL: "https://example.com/"})
 	testkit.Must(t, err)
-	parts := []shorten.Behaviour{
+	parts := []links.Behaviour{
 		{Rules: `[{"name":"a","if":{"os":["iOS"]},"url":"https://example.com/"}]`}, {Card: `{"title":"t"}`},
 		{Variants: `[{"name":"x","url":"https://example.com/x","weight":60},` +
 			`{"name":"y","url":"https://example.com/y","weight":40}]`},
@@ -128,7 +128,7 @@ func TestEditBehaviour(t *testing.T) {
 	var edits sync.WaitGroup
 	for _, part := range parts {
 		edits.Go(func() {
-			if _, err := f.Edit(t.Context(), link, shorten.Edit{Behaviour: part}); err != nil {
+			if _, err := f.Edit(t.Context(), link, links.Edit{Behaviour: part}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -140,7 +140,7 @@ func TestEditBehaviour(t *testing.T) {
 	if e == nil || len(e.Rules) != 1 || len(e.Variants) != 2 || e.Card == nil {
 		t.Fatalf("%+v", e)
 	}
-	edited, err := f.Edit(t.Context(), link, shorten.Edit{Behaviour: shorten.Behaviour{
+	edited, err := f.Edit(t.Context(), link, links.Edit{Behaviour: links.Behaviour{
 		Variants: `[{"name":"y","url":"https://example.com/y","weight":41},` +
 			`{"name":"x","url":"https://example.com/x","weight":59}]`}})
 	testkit.Must(t, err)
@@ -151,9 +151,9 @@ func TestEditBehaviour(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, "classes with another variant", moved, 1)
-	_, err = f.Edit(t.Context(), edited, shorten.Edit{
-		Behaviour: shorten.Behaviour{Rules: `[{"name":"x","if":{"os":["iOS"]},"url":"https://example.com/"}]`}})
+	_, err = f.Edit(t.Context(), edited, links.Edit{
+		Behaviour: links.Behaviour{Rules: `[{"name":"x","if":{"os":["iOS"]},"url":"https://example.com/"}]`}})
 	testkit.WantCode(t, err, schema.CodeInvalid)
-	_, err = f.Edit(t.Context(), link, shorten.Edit{Unchanged: true, Behaviour: parts[1]})
+	_, err = f.Edit(t.Context(), link, links.Edit{Unchanged: true, Behaviour: parts[1]})
 	testkit.WantCode(t, err, schema.CodeConflict)
 }

@@ -1,4 +1,4 @@
-package shorten_test
+package links_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/storetest"
@@ -24,7 +24,7 @@ func TestCreateAll(t *testing.T) {
 	_, err := f.create(t, "https://example.com/", "taken", 0)
 	testkit.Must(t, err)
 	t.Run("says what became of each request, as Create does", func(t *testing.T) {
-		reqs := []shorten.Request{
+		reqs := []links.Request{
 			{LongURL: "https://example.com/1", CustomAlias: new("twice"), ExpiredURL: new("x")},
 			{LongURL: "https://example.com/2", CustomAlias: new("twice"), Title: "Two", Tags: []string{"b", "a"}},
 			{LongURL: "https://example.com/3", CustomAlias: new("twice")},
@@ -74,7 +74,7 @@ func TestCreateAll(t *testing.T) {
 		testkit.Equal(t, "short URL", f.ShortURL(results[3].Link), "https://go.example.org/twice")
 	})
 	t.Run("creates nothing if no request is valid, or there is none", func(t *testing.T) {
-		for _, reqs := range [][]shorten.Request{nil, {{AccountID: f.owner, LongURL: "x"}}} {
+		for _, reqs := range [][]links.Request{nil, {{AccountID: f.owner, LongURL: "x"}}} {
 			results, err := f.CreateAll(t.Context(), reqs)
 			testkit.Must(t, err)
 			testkit.Equal(t, "results", len(results), len(reqs))
@@ -98,11 +98,11 @@ func TestCreateAllAsksLittle(t *testing.T) {
 	testkit.Must(t, os.WriteFile(path, nil, 0o600))
 	list, err := blocklist.Open(path, slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
-	s := shorten.New(schema.MustParseBaseURL("https://sho.rt"), counted, counted, list)
-	requests := func(prefix string) []shorten.Request {
-		reqs := make([]shorten.Request, 300)
+	s := links.New(schema.MustParseBaseURL("https://sho.rt"), counted, counted, list)
+	requests := func(prefix string) []links.Request {
+		reqs := make([]links.Request, 300)
 		for i := range reqs {
-			reqs[i] = shorten.Request{AccountID: f.owner, LongURL: fmt.Sprintf("https://%s%d.example/", prefix, i),
+			reqs[i] = links.Request{AccountID: f.owner, LongURL: fmt.Sprintf("https://%s%d.example/", prefix, i),
 				DomainID: &domain}
 		}
 		return reqs

@@ -1,4 +1,4 @@
-package shorten_test
+package links_test
 
 import (
 	"testing"

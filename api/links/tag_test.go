@@ -1,4 +1,4 @@
-package shorten_test
+package links_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
@@ -35,16 +35,16 @@ func (s taggedLinks) TagCounts(_ context.Context, _ int64, after string, limit i
 	return tags, nil
 }
 
-func (s taggedLinks) TaggedLinks(_ context.Context, _, ordinal int64, limit int) (links []schema.TaggedLink,
+func (s taggedLinks) TaggedLinks(_ context.Context, _, ordinal int64, limit int) (tagged []schema.TaggedLink,
 	err error) {
-	for ; ordinal < s.count && len(links) < limit; ordinal++ {
+	for ; ordinal < s.count && len(tagged) < limit; ordinal++ {
 		link := schema.TaggedLink{ID: ordinal + 1, Ordinal: ordinal + 1}
 		for n := range int64(10) {
 			link.Tags = append(link.Tags, s.tagOf(ordinal, n))
 		}
-		links = append(links, link)
+		tagged = append(tagged, link)
 	}
-	return links, nil
+	return tagged, nil
 }
 
 func (taggedLinks) ClickCounts(_ context.Context, ids []int64) (map[int64]int64, error) {
@@ -57,20 +57,20 @@ func (taggedLinks) ClickCounts(_ context.Context, ids []int64) (map[int64]int64,
 
 func TestManyTags(t *testing.T) {
 	store := taggedLinks{count: 10_000}
-	s := shorten.New(schema.MustParseBaseURL("https://sho.rt"), store, nil, nil)
-	var want []shorten.TagCount
+	s := links.New(schema.MustParseBaseURL("https://sho.rt"), store, nil, nil)
+	var want []links.TagCount
 	for link := range store.count {
 		for n := range int64(10) {
-			want = append(want, shorten.TagCount{Tag: store.tagOf(link, n), Links: 1, Clicks: link + 1})
+			want = append(want, links.TagCount{Tag: store.tagOf(link, n), Links: 1, Clicks: link + 1})
 		}
 	}
-	slices.SortFunc(want, func(a, b shorten.TagCount) int { return compareTags(a, b) })
+	slices.SortFunc(want, func(a, b links.TagCount) int { return compareTags(a, b) })
 	after := ""
 	for len(want) > 0 {
 		tags, more, err := s.Tags(t.Context(), 1, after)
 		testkit.Must(t, err)
 		testkit.Must(t, s.CountClicks(t.Context(), store, 1, tags))
-		testkit.Equal(t, "tags", len(tags), shorten.MaxTagCounts)
+		testkit.Equal(t, "tags", len(tags), links.MaxTagCounts)
 		if !slices.Equal(tags, want[:len(tags)]) {
 			t.Fatalf("after %q the tags are not the next %d ones", after, len(tags))
 		}
@@ -103,7 +103,7 @@ func (s *manyAlike) TagCounts(context.Context, int64, string, int) (tags []schem
 	return tags, nil
 }
 
-func (s *manyAlike) TaggedLinks(ctx context.Context, _, ordinal int64, limit int) (links []schema.TaggedLink,
+func (s *manyAlike) TaggedLinks(ctx context.Context, _, ordinal int64, limit int) (tagged []schema.TaggedLink,
 	err error) {
 	if ordinal == 0 {
 		s.counts++
@@ -113,10 +113,10 @@ func (s *manyAlike) TaggedLinks(ctx context.Context, _, ordinal int64, limit int
 			return nil, ctx.Err()
 		}
 	}
-	for ; ordinal < s.n && len(links) < limit; ordinal++ {
-		links = append(links, schema.TaggedLink{ID: ordinal + 1, Ordinal: ordinal + 1, Tags: s.tags})
+	for ; ordinal < s.n && len(tagged) < limit; ordinal++ {
+		tagged = append(tagged, schema.TaggedLink{ID: ordinal + 1, Ordinal: ordinal + 1, Tags: s.tags})
 	}
-	return links, nil
+	return tagged, nil
 }
 
 func (s *manyAlike) ClickCounts(_ context.Context, ids []int64) (map[int64]int64, error) {
@@ -128,7 +128,7 @@ func (s *manyAlike) ClickCounts(_ context.Context, ids []int64) (map[int64]int64
 }
 
 // countTags returns the clicks of the tags of a store, for a caller that has some time.
-func countTags(t *testing.T, s *shorten.Shortener, store *manyAlike, patience time.Duration) (clicks []int64,
+func countTags(t *testing.T, s *links.Shortener, store *manyAlike, patience time.Duration) (clicks []int64,
 	err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -142,32 +142,32 @@ func countTags(t *testing.T, s *shorten.Shortener, store *manyAlike, patience ti
 }
 
 func TestTagsOfManyLinks(t *testing.T) {
-	const takes, links = 7 * time.Second, 30_000
-	for name, test := range map[string]func(t *testing.T, s *shorten.Shortener, store *manyAlike){
-		"are counted on while nobody waits": func(t *testing.T, s *shorten.Shortener, store *manyAlike) {
+	const takes, count = 7 * time.Second, 30_000
+	for name, test := range map[string]func(t *testing.T, s *links.Shortener, store *manyAlike){
+		"are counted on while nobody waits": func(t *testing.T, s *links.Shortener, store *manyAlike) {
 			_, err := countTags(t, s, store, 5*time.Second)
 			testkit.WantCode(t, err, schema.CodeBusy)
 			clicks, err := countTags(t, s, store, 5*time.Second)
 			testkit.Must(t, err)
-			testkit.Equal(t, "clicks", clicks, []int64{links, links})
+			testkit.Equal(t, "clicks", clicks, []int64{count, count})
 			testkit.Equal(t, "counts", store.counts, 1)
 		},
-		"are those of the last count": func(t *testing.T, s *shorten.Shortener, store *manyAlike) {
+		"are those of the last count": func(t *testing.T, s *links.Shortener, store *manyAlike) {
 			for range 10 {
 				clicks, err := countTags(t, s, store, time.Minute)
 				testkit.Must(t, err)
-				testkit.Equal(t, "clicks", clicks, []int64{links, links})
+				testkit.Equal(t, "clicks", clicks, []int64{count, count})
 			}
 		},
-		"are counted again for a new tag": func(t *testing.T, s *shorten.Shortener, store *manyAlike) {
+		"are counted again for a new tag": func(t *testing.T, s *links.Shortener, store *manyAlike) {
 			_, err := countTags(t, s, store, time.Minute)
 			testkit.Must(t, err)
 			store.tags = []string{"a", "b", "c"}
 			clicks, err := countTags(t, s, store, time.Minute)
 			testkit.Must(t, err)
-			testkit.Equal(t, "clicks", clicks, []int64{2 * links, 2 * links, 2 * links})
+			testkit.Equal(t, "clicks", clicks, []int64{2 * count, 2 * count, 2 * count})
 		},
-		"are counted each time if they are few": func(t *testing.T, s *shorten.Shortener, store *manyAlike) {
+		"are counted each time if they are few": func(t *testing.T, s *links.Shortener, store *manyAlike) {
 			store.n = 25_000
 			for n := range int64(3) {
 				clicks, err := countTags(t, s, store, time.Minute)
@@ -178,8 +178,8 @@ func TestTagsOfManyLinks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &manyAlike{n: links, tags: []string{"a", "b"}, takes: takes}
-				s := shorten.New(schema.MustParseBaseURL("https://sho.rt"), store, nil, nil)
+				store := &manyAlike{n: count, tags: []string{"a", "b"}, takes: takes}
+				s := links.New(schema.MustParseBaseURL("https://sho.rt"), store, nil, nil)
 				ctx, cancel := context.WithCancel(t.Context())
 				stopped := make(chan struct{})
 				go func() { s.Run(ctx); close(stopped) }()
@@ -191,7 +191,7 @@ func TestTagsOfManyLinks(t *testing.T) {
 	}
 }
 
-func compareTags(a, b shorten.TagCount) int {
+func compareTags(a, b links.TagCount) int {
 	if a.Tag < b.Tag {
 		return -1
 	}

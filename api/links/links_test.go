@@ -1,4 +1,4 @@
-package shorten_test
+package links_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/linkstore"
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fixture is a Shortener on a store with two accounts.
 type fixture struct {
-	*shorten.Shortener
+	*links.Shortener
 	store        *linkstore.Store
 	owner, other int64
 }
@@ -42,7 +42,7 @@ func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
 	testkit.Must(t, os.WriteFile(path, []byte(strings.Join(blocked, "\n")), 0o600))
 	list, err := blocklist.Open(path, slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
-	f.Shortener = shorten.New(schema.MustParseBaseURL(edgeURL), store, store, list)
+	f.Shortener = links.New(schema.MustParseBaseURL(edgeURL), store, store, list)
 	return f
 }
 
@@ -65,7 +65,7 @@ func (f *fixture) addDomain(t *testing.T, accountID int64, host string, verified
 
 func (f *fixture) create(t *testing.T, longURL, alias string, domainID int64) (schema.Link, error) {
 	t.Helper()
-	req := shorten.Request{AccountID: f.owner, LongURL: longURL}
+	req := links.Request{AccountID: f.owner, LongURL: longURL}
 	if alias != "" {
 		req.CustomAlias = &alias
 	}
@@ -144,7 +144,7 @@ func TestCreate(t *testing.T) {
 			wantInvalid(t, err, "custom_alias")
 		}
 		empty := ""
-		_, err := f.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://a.example",
+		_, err := f.Create(t.Context(), links.Request{AccountID: f.owner, LongURL: "https://a.example",
 			CustomAlias: &empty})
 		wantInvalid(t, err, "custom_alias")
 	})
@@ -173,7 +173,7 @@ func TestCreate(t *testing.T) {
 		wantInvalid(t, err, "custom_alias", "domain_id", "long_url")
 		alias := "a"
 		malformed := map[string][]string{"long_url": {"It is a number."}}
-		_, err = f.Create(t.Context(), shorten.Request{AccountID: f.owner, CustomAlias: &alias, Malformed: malformed})
+		_, err = f.Create(t.Context(), links.Request{AccountID: f.owner, CustomAlias: &alias, Malformed: malformed})
 		wantInvalid(t, err, "custom_alias", "long_url")
 		var e *schema.Error
 		if errors.As(err, &e); e.Fields["long_url"][0] != "It is a number." || len(malformed) != 1 {
@@ -183,7 +183,7 @@ func TestCreate(t *testing.T) {
 	t.Run("returns the store's error", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := f.Create(ctx, shorten.Request{AccountID: f.owner, LongURL: "https://example.com/"})
+		_, err := f.Create(ctx, links.Request{AccountID: f.owner, LongURL: "https://example.com/"})
 		testkit.WantCode(t, err, schema.CodeInternal)
 	})
 }
@@ -228,8 +228,8 @@ func TestCreateRetriesTakenHashes(t *testing.T) {
 	testkit.Must(t, err)
 	for taken, want := range map[int]schema.Code{3: "", 1000: schema.CodeInternal} {
 		store := &takenHashes{f.store, taken}
-		s := shorten.New(schema.MustParseBaseURL("https://sho.rt"), store, f.store, list)
-		_, err = s.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://example.com/"})
+		s := links.New(schema.MustParseBaseURL("https://sho.rt"), store, f.store, list)
+		_, err = s.Create(t.Context(), links.Request{AccountID: f.owner, LongURL: "https://example.com/"})
 		testkit.WantCode(t, err, want)
 		if store.n < 0 == (want != "") {
 			t.Errorf("%d of %d taken hashes were not tried", store.n, taken)
@@ -291,7 +291,7 @@ func TestForeignHostsAreCached(t *testing.T) {
 		testkit.Must(t, err)
 		defer store.Close()
 		domains := &domainCalls{DomainStore: store}
-		s := shorten.New(schema.MustParseBaseURL("https://sho.rt"), store, domains, nil)
+		s := links.New(schema.MustParseBaseURL("https://sho.rt"), store, domains, nil)
 		wantOwned := func(host schema.Host, want bool, calls int) {
 			t.Helper()
 			got, err := s.Owns(t.Context(), host)
@@ -312,10 +312,10 @@ func TestForeignHostsAreCached(t *testing.T) {
 		wantOwned(host, true, 2) // not cached as foreign any more
 		wantOwned(host, true, 3) // verified domains are not cached
 
-		for i := range shorten.MaxNegativeHosts + 1 {
+		for i := range links.MaxNegativeHosts + 1 {
 			wantOwned(schema.Host(fmt.Sprintf("h%d.example.org", i)), false, 4+i)
 		}
-		if n := s.ForeignHosts(); n > shorten.MaxNegativeHosts {
+		if n := s.ForeignHosts(); n > links.MaxNegativeHosts {
 			t.Errorf("%d hosts are cached", n)
 		}
 	})

@@ -1,10 +1,10 @@
-package shorten_test
+package links_test
 
 import (
 	"testing"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
@@ -15,13 +15,13 @@ func TestEdit(t *testing.T) {
 	testkit.Must(t, err)
 	t.Run("stores tags in order and the time of expiry in whole seconds", func(t *testing.T) {
 		at := time.Date(2099, time.March, 1, 1, 2, 3, 999, time.FixedZone("", 3600))
-		got, err := f.Edit(t.Context(), link, shorten.Edit{Tags: &[]string{"b", "a"}, ExpiresAt: &at})
+		got, err := f.Edit(t.Context(), link, links.Edit{Tags: &[]string{"b", "a"}, ExpiresAt: &at})
 		testkit.Must(t, err)
 		testkit.Equal(t, "tags", got.Tags, []string{"a", "b"})
 		testkit.Equal(t, "expiry", got.ExpiresAt, at.Truncate(time.Second))
 	})
 	t.Run("clears what can be cleared", func(t *testing.T) {
-		got, err := f.Edit(t.Context(), link, shorten.Edit{Title: new(""), Tags: new([]string(nil)),
+		got, err := f.Edit(t.Context(), link, links.Edit{Title: new(""), Tags: new([]string(nil)),
 			ExpiresAt:  new(time.Time{}),
 			ExpiredURL: new("")})
 		testkit.Must(t, err)
@@ -30,11 +30,11 @@ func TestEdit(t *testing.T) {
 		}
 	})
 	t.Run("an expiry of this second is in the past", func(t *testing.T) {
-		_, err := f.Edit(t.Context(), link, shorten.Edit{ExpiresAt: new(time.Now())})
+		_, err := f.Edit(t.Context(), link, links.Edit{ExpiresAt: new(time.Now())})
 		testkit.WantError(t, err, schema.CodeInvalid)
 	})
 	t.Run("names the expired URL in what is wrong with it", func(t *testing.T) {
-		_, err := f.Edit(t.Context(), link, shorten.Edit{ExpiredURL: new("ftp://example.com/")})
+		_, err := f.Edit(t.Context(), link, links.Edit{ExpiredURL: new("ftp://example.com/")})
 		invalid, _ := err.(*schema.Error)
 		testkit.WantCode(t, err, schema.CodeInvalid)
 		testkit.Equal(t, "fields", invalid.Fields, map[string][]string{
@@ -43,7 +43,7 @@ func TestEdit(t *testing.T) {
 	t.Run("a deleted link is not found, and its hash can be used again", func(t *testing.T) {
 		testkit.Must(t, f.Delete(t.Context(), link))
 		testkit.WantCode(t, f.Delete(t.Context(), link), schema.CodeNotFound)
-		_, err := f.Edit(t.Context(), link, shorten.Edit{Title: new("x")})
+		_, err := f.Edit(t.Context(), link, links.Edit{Title: new("x")})
 		testkit.WantCode(t, err, schema.CodeNotFound)
 		_, err = f.OwnedLink(t.Context(), f.owner, "edited", nil)
 		testkit.WantCode(t, err, schema.CodeNotFound)

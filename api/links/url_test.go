@@ -1,4 +1,4 @@
-package shorten_test
+package links_test
 
 import (
 	"net/url"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -125,7 +125,7 @@ func FuzzParseTarget(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, longURL string) {
-		host, problem := shorten.ParseTarget(longURL)
+		host, problem := links.ParseTarget(longURL)
 		if problem != "" {
 			return
 		}
@@ -140,7 +140,7 @@ func FuzzParseTarget(f *testing.F) {
 		if strings.Contains(host, ":") {
 			host = "[" + host + "]"
 		}
-		again, problem := shorten.ParseTarget("http://" + host + "/")
+		again, problem := links.ParseTarget("http://" + host + "/")
 		if problem != "" || again != strings.Trim(host, "[]") {
 			t.Fatalf("host %q of %q became %q: %s", host, longURL, again, problem)
 		}

@@ -1,18 +1,18 @@
-package shorten_test
+package links_test
 
 import (
 	"testing"
 	"time"
 
-	"linkstream/api/shorten"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
 func TestCreateKeepsWhatLinksHadElsewhere(t *testing.T) {
 	f := newFixture(t, "http://sho.rt")
-	create := func(hash string, change func(*shorten.Request)) (schema.Link, error) {
-		req := shorten.Request{AccountID: f.owner, LongURL: "https://example.com/", CustomAlias: &hash, KeepHash: true}
+	create := func(hash string, change func(*links.Request)) (schema.Link, error) {
+		req := links.Request{AccountID: f.owner, LongURL: "https://example.com/", CustomAlias: &hash, KeepHash: true}
 		if change != nil {
 			change(&req)
 		}
@@ -31,7 +31,7 @@ func TestCreateKeepsWhatLinksHadElsewhere(t *testing.T) {
 	})
 	t.Run("the time of creation and whether it is switched on", func(t *testing.T) {
 		at := time.Date(2019, 5, 4, 3, 2, 1, 999, time.FixedZone("", 3600))
-		link, err := create("old", func(req *shorten.Request) { req.CreatedAt, req.Inactive = at, true })
+		link, err := create("old", func(req *links.Request) { req.CreatedAt, req.Inactive = at, true })
 		testkit.Must(t, err)
 		stored, err := schema.FindLink(t.Context(), f.store, 0, "old")
 		testkit.Must(t, err)
@@ -48,7 +48,7 @@ func TestCheckAll(t *testing.T) {
 	taken, foreign := "taken", int64(999)
 	_, err := f.create(t, "https://example.com/", taken, 0)
 	testkit.Must(t, err)
-	errs, err := f.CheckAll(t.Context(), []shorten.Request{
+	errs, err := f.CheckAll(t.Context(), []links.Request{
 		{AccountID: f.owner, LongURL: "https://example.com/"},
 		{AccountID: f.owner, LongURL: "ftp://example.com/", Title: "\x00", DomainID: &foreign},
 		{AccountID: f.owner, LongURL: "https://evil.example/"},
@@ -63,7 +63,7 @@ func TestCheckAll(t *testing.T) {
 		t.Errorf("%d links, %v", total, err)
 	}
 	f.store.Close()
-	if _, err := f.CheckAll(t.Context(), []shorten.Request{{AccountID: f.owner, LongURL: "https://example.org/"}}); err ==
+	if _, err := f.CheckAll(t.Context(), []links.Request{{AccountID: f.owner, LongURL: "https://example.org/"}}); err ==
 		nil {
 		t.Error("no error of the store")
 	}
