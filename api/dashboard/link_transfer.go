@@ -182,18 +182,18 @@ func (c *call) keepAlive() { _ = c.http.Conn().SetReadDeadline(time.Now().Add(pa
 
 // importAnswer redirects to the page of imports. If err is not nil, it answers with that page and the problem.
 func (d *Dashboard) importAnswer(c *call, err error) error {
-	var told *schema.Error
+	var reason *schema.Error
 	if err == nil {
 		return c.redirect(pathImport)
 	}
 	for _, known := range []error{transfer.ErrBusy, transfer.ErrWorking, transfer.ErrTooLarge, transfer.ErrEmpty,
 		transfer.ErrGone} {
-		if errors.Is(err, known) && errors.As(err, &told) {
+		if errors.Is(err, known) && errors.As(err, &reason) {
 			page, err := d.importPage(c)
 			if err != nil {
 				return err
 			}
-			return d.invalid(c, "import", page, problems{"file": told.Message, "": told.Message})
+			return d.invalid(c, "import", page, problems{"file": reason.Message, "": reason.Message})
 		}
 	}
 	var broken net.Error

@@ -100,8 +100,8 @@ func (d *Dashboard) showShared(c *call) error {
 
 // withoutReport returns the failure that a reader sees if err has prevented the page; nil: it was not made in time.
 func withoutReport(err error) error {
-	var told *failure
-	if errors.As(err, &told) {
+	var failed *failure
+	if errors.As(err, &failed) {
 		return err
 	}
 	return &failure{fasthttp.StatusServiceUnavailable, "This report cannot be shown at the moment",

@@ -91,10 +91,10 @@ func (a *AttemptLimiter) Allow(ctx context.Context, attempts ...Attempt) (wait t
 	}
 	result, err := a.group.Submit(ctx, slices.Clone(windows))
 	if err != nil {
-		a.settle(windows)
+		a.endClaim(windows)
 		return 0, fmt.Errorf("count attempt: %w", err)
 	}
-	a.settle(result)
+	a.endClaim(result)
 	for _, w := range result {
 		if w.total > w.limit {
 			wait = max(wait, ceilSeconds(w.ends.Sub(now)))
@@ -145,8 +145,8 @@ func (a *AttemptLimiter) claim(windows []counted, now time.Time) (wait time.Dura
 	return 0
 }
 
-// settle ends what claim has begun. Windows that are not full are forgotten: other processes may count in them, too.
-func (a *AttemptLimiter) settle(windows []counted) {
+// endClaim ends what claim has begun. Windows that are not full are forgotten: other processes may count in them, too.
+func (a *AttemptLimiter) endClaim(windows []counted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, w := range windows {

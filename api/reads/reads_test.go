@@ -277,8 +277,8 @@ func TestShortReadsOfAnAccount(t *testing.T) {
 
 func wantBusy(t *testing.T, err error, advice string) {
 	t.Helper()
-	var told *schema.Error
-	if !errors.As(err, &told) || told.Code != schema.CodeBusy || !strings.Contains(told.Message, advice) {
+	var busy *schema.Error
+	if !errors.As(err, &busy) || busy.Code != schema.CodeBusy || !strings.Contains(busy.Message, advice) {
 		t.Errorf("got %v, want advice %q", err, advice)
 	}
 }

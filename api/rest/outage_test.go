@@ -105,7 +105,7 @@ func TestReportsOfOneAccount(t *testing.T) {
 		hash, "/api/v1/links"} {
 		other.get(t, path).want(t, http.StatusOK)
 	}
-	told := map[bool]int{} // by whether other reports were the cause
+	messages := map[bool]int{} // by whether other reports were the cause
 	for range reports {
 		a := <-answers
 		a.wantKeys(t, http.StatusServiceUnavailable, "message")
@@ -114,10 +114,10 @@ func TestReportsOfOneAccount(t *testing.T) {
 		if !strings.Contains(message, "ask for") || !strings.Contains(message, "shorter range") {
 			t.Errorf("message %q", message)
 		}
-		told[strings.HasPrefix(message, "Other reports of your account are still under way")]++
+		messages[strings.HasPrefix(message, "Other reports of your account are still under way")]++
 	}
-	if told[true] < reports/2 || told[false] == 0 {
-		t.Errorf("messages %v", told)
+	if messages[true] < reports/2 || messages[false] == 0 {
+		t.Errorf("messages %v", messages)
 	}
 	if strings.Contains(s.log.String(), "ERROR") {
 		t.Errorf("log %s", s.log)

@@ -88,7 +88,7 @@ func (s *Starter) redirects(name, addr string, sources func(*workload.Visits) So
 // Again returns the same server under other visits.
 func (s *Starter) Again(c *Contender, kind string) *Contender {
 	again := s.redirects(c.Name+", "+kind, c.Target.Addr, c.Sources, c.Processes...)
-	again.Settle, again.Reference = c.Settle, c.Reference
+	again.Drain, again.Reference = c.Drain, c.Reference
 	return again
 }
 

@@ -24,8 +24,8 @@ type Contender struct {
 	Work func(ctx context.Context, window time.Duration) (load.Result, error)
 	// Open performs rate operations per second, whether or not earlier ones are done. It is nil for loops.
 	Open func(ctx context.Context, rate float64, window time.Duration) (load.Result, error)
-	// Settle waits until all work is done that the operations have caused. It may be nil.
-	Settle func(ctx context.Context, operations int64) error
+	// Drain waits until all work is done that the operations have caused. It may be nil.
+	Drain  func(ctx context.Context, operations int64) error
 	Target load.Target // of a contender that is a server
 	// Sources returns the requests of visits to a server that redirects.
 	Sources func(*workload.Visits) Source
@@ -64,11 +64,11 @@ func (l Load) Server(name, addr string, source Source, processes ...proc.Process
 	return c
 }
 
-// Visited returns the whole system as its visitors use it. Its Settle waits until all clicks are counted.
+// Visited returns the whole system as its visitors use it. Its Drain waits until all clicks are counted.
 func Visited(s *system.Service, visits *workload.Visits, l Load) *Contender {
 	c := l.Server(s.Name, s.Edge, visits.Counted(s.Edge), s.AtEdge...)
 	if s.Counted != nil {
-		c.Settle = s.Counted.Settle
+		c.Drain = s.Counted.Await
 	}
 	return c
 }
@@ -98,7 +98,7 @@ func (c *Contender) ProcessName(p proc.Process) string {
 type Outcome struct {
 	Rate    float64       // operations per second
 	Costs   []Cost        // of each process
-	Settled time.Duration // from the end of the load until all work was done
+	Drained time.Duration // from the end of the load until all work was done
 }
 
 // CPU returns the CPU time by which contenders are compared, in microseconds per operation. It is 0 if the processes
@@ -129,10 +129,10 @@ func (c *Contender) Measure(ctx context.Context, work func(context.Context) (loa
 	}
 	result, err := work(ctx)
 	ended := time.Now()
-	if err == nil && c.Settle != nil {
-		err = c.Settle(ctx, result.Answers)
+	if err == nil && c.Drain != nil {
+		err = c.Drain(ctx, result.Answers)
 	}
-	o := Outcome{Rate: float64(result.Answers) / result.Elapsed.Seconds(), Settled: time.Since(ended)}
+	o := Outcome{Rate: float64(result.Answers) / result.Elapsed.Seconds(), Drained: time.Since(ended)}
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -50,7 +50,7 @@ func (s *Starter) SecureEdge(ctx context.Context, cert system.Certificate) (*Con
 		return nil, nil, err
 	}
 	secure := s.redirects(SpoolingName, addrs[0], edge.Sources, edge.Processes...)
-	secure.Settle = edge.Settle
+	secure.Drain = edge.Drain
 	return secure, recorded, nil
 }
 
@@ -65,7 +65,7 @@ func (s *Starter) ShippingEdge(ctx context.Context) (*Contender, *system.Counter
 	return s.startEdge(ctx, ShippingName, topics, "linkstream_edge_clicks_shipped_total")
 }
 
-// startEdge starts an edge on the links of the system. Its Settle waits until the metric has counted all clicks.
+// startEdge starts an edge on the links of the system. Its Drain waits until the metric has counted all clicks.
 func (s *Starter) startEdge(ctx context.Context, name string, topics stream.Config, metric string, flags ...string) (
 	*Contender, *system.Counter, error,
 ) {
@@ -76,7 +76,7 @@ func (s *Starter) startEdge(ctx context.Context, name string, topics stream.Conf
 	counter := &system.Counter{Name: name, Base: e.ops, Metric: metric}
 	uncounted := func(v *workload.Visits) Source { return v.Uncounted(e.addr) }
 	edge := s.redirects(name, e.addr, uncounted, proc.Process{Name: "edge", Usage: e.Usage})
-	edge.Settle = counter.Settle
+	edge.Drain = counter.Await
 	return edge, counter, nil
 }
 

@@ -61,7 +61,7 @@ func (n *Nodes) named(name string) *Nodes {
 		processes = append(processes, node.Processes...)
 	}
 	n.answers = make([]int64, len(n.nodes))
-	n.Contender = &Contender{Name: name, Processes: []proc.Process{proc.Sum(name, processes...)}, Settle: n.settle}
+	n.Contender = &Contender{Name: name, Processes: []proc.Process{proc.Sum(name, processes...)}, Drain: n.drain}
 	n.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
 		return n.load(ctx, func(ctx context.Context, c *Contender) (load.Result, error) { return c.Work(ctx, window) })
 	}
@@ -102,10 +102,10 @@ func (n *Nodes) load(ctx context.Context,
 	return sum, nil
 }
 
-// settle waits until all clicks are recorded. Bare servers record none.
-func (n *Nodes) settle(ctx context.Context, _ int64) error {
+// drain waits until all clicks are recorded. Bare servers record none.
+func (n *Nodes) drain(ctx context.Context, _ int64) error {
 	for i, counter := range n.Counters {
-		if err := counter.Settle(ctx, n.answers[i]); err != nil {
+		if err := counter.Await(ctx, n.answers[i]); err != nil {
 			return err
 		}
 	}

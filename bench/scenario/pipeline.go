@@ -140,7 +140,7 @@ func (r *run) visitAt(ctx context.Context, service *system.Service, hooks *click
 		return 0, err
 	}
 	r.check(fmt.Sprintf("redirects due at %.0f per second but not sent", rate), 0, result.Unsent)
-	err = service.Counted.Settle(ctx, result.Answers)
+	err = service.Counted.Await(ctx, result.Answers)
 	if err == nil && hooks != nil {
 		err = hooks.awaitDelivered(ctx, before, result.Answers)
 	}

@@ -60,8 +60,8 @@ func (r *run) addRound(op string, contenders []*contender.Contender, outcomes []
 	r.addCPU(cpuMetric(op), contenders, outcomes)
 	for i, c := range contenders {
 		r.Add(rateMetric(op), c.Name, "1/s", outcomes[i].Rate)
-		if c.Settle != nil {
-			r.Add("time to drain after the last "+op, c.Name, "ms", millis(outcomes[i].Settled.Nanoseconds()))
+		if c.Drain != nil {
+			r.Add("time to drain after the last "+op, c.Name, "ms", millis(outcomes[i].Drained.Nanoseconds()))
 		}
 		for k, p := range c.Processes {
 			r.Add("resident memory", c.ProcessName(p), "MiB", outcomes[i].Costs[k].Memory)

@@ -24,7 +24,7 @@ func (r *run) verify(ctx context.Context, s *system.Service, visits *workload.Vi
 	for link := visits.Links.Count - compared; link < visits.Links.Count; link++ {
 		want += visits.Clicks(link)
 	}
-	deadline := time.Now().Add(system.SettleTimeout)
+	deadline := time.Now().Add(system.AwaitTimeout)
 	tick := time.NewTicker(verifyPoll)
 	defer tick.Stop()
 	for {

@@ -91,7 +91,7 @@ func (h *clickHooks) switchTo(ctx context.Context, on int) error {
 // awaitDelivered waits until each webhook that is on has delivered this many more clicks than the receiver had counted
 // before.
 func (h *clickHooks) awaitDelivered(ctx context.Context, before, clicks int64) error {
-	ctx, cancel := context.WithTimeout(ctx, system.SettleTimeout)
+	ctx, cancel := context.WithTimeout(ctx, system.AwaitTimeout)
 	defer cancel()
 	want := before + clicks*int64(min(h.on, schema.MaxWebhooks))
 	for h.received.Load() < want {

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// settlePoll is the pause between reads of a counter. Each read costs the measured process CPU time.
-	settlePoll = 50 * time.Millisecond
-	// SettleTimeout bounds the time until clicks are counted after the last request.
-	SettleTimeout = 2 * time.Minute
+	// awaitPoll is the pause between reads of a counter. Each read costs the measured process CPU time.
+	awaitPoll = 50 * time.Millisecond
+	// AwaitTimeout bounds the time until clicks are counted after the last request.
+	AwaitTimeout = 2 * time.Minute
 )
 
 // Counter is a metric of a process that counts clicks.
@@ -24,12 +24,12 @@ type Counter struct {
 	Want         int64  // clicks so far
 }
 
-// Settle waits until the metric has counted this many more clicks.
-func (c *Counter) Settle(ctx context.Context, clicks int64) error {
+// Await waits until the metric has counted this many more clicks.
+func (c *Counter) Await(ctx context.Context, clicks int64) error {
 	c.Want += clicks
-	ctx, cancel := context.WithTimeout(ctx, SettleTimeout)
+	ctx, cancel := context.WithTimeout(ctx, AwaitTimeout)
 	defer cancel()
-	tick := time.NewTicker(settlePoll)
+	tick := time.NewTicker(awaitPoll)
 	defer tick.Stop()
 	for {
 		got, err := ReadMetric(ctx, c.Base, c.Metric)

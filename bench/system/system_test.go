@@ -96,14 +96,14 @@ func TestCounter(t *testing.T) {
 	var counted atomic.Int64
 	base := serve(t, func() (int, string) { return http.StatusOK, fmt.Sprintf("clicks_total %d\n", counted.Add(10)) })
 	c := system.Counter{Base: base, Metric: "clicks_total"}
-	testkit.Must(t, c.Settle(t.Context(), 30))
+	testkit.Must(t, c.Await(t.Context(), 30))
 	testkit.Equal(t, "reads until 30 clicks are counted", counted.Load(), 30)
-	testkit.Must(t, c.Settle(t.Context(), 20))
+	testkit.Must(t, c.Await(t.Context(), 20))
 	testkit.Equal(t, "reads until 20 more are counted", counted.Load(), 50)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if err := c.Settle(ctx, 1_000_000); !errors.Is(err, context.DeadlineExceeded) {
+	if err := c.Await(ctx, 1_000_000); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v when clicks are missing", err)
 	}
 }

@@ -105,7 +105,7 @@ func (a *App) createServices(
 	a.cfg.Edge.Passwords = func(ctx context.Context, attempt schema.PasswordAttempt) (schema.PasswordVerdict, error) {
 		return a.api.CheckPassword(ctx, attempt)
 	}
-	a.cfg.Edge.Told = true // by the relay
+	a.cfg.Edge.ChangesPushed = true // by the relay
 	if a.edge, err = edgeservice.New(a.cfg.Edge, links, topics, log.With("service", "edge")); err != nil {
 		return err
 	}

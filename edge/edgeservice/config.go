@@ -34,8 +34,8 @@ type Config struct {
 	API schema.BaseURL
 	// Passwords checks passwords of links in this process; nil: an api does. It is not a flag.
 	Passwords password.Checker
-	// Told means that this process calls DropPending for every change of the link store. It is not a flag.
-	Told bool
+	// ChangesPushed means that this process calls DropPending after every change of the link store. It is not a flag.
+	ChangesPushed bool
 }
 
 // DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.

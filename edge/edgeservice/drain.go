@@ -35,7 +35,7 @@ func Drain(
 	if _, err := fmt.Fprintf(out, "%d clicks shipped\n", shipper.Shipped()); err != nil {
 		return err
 	}
-	unshippable, err := spool.SetAside(cfg.Dir)
+	unshippable, err := spool.UnshippableFiles(cfg.Dir)
 	errs := []error{err, leases}
 	if pending > 0 {
 		errs = append(errs, fmt.Errorf("%d clicks are not shipped and stay in %q", pending, cfg.Dir))

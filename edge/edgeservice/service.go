@@ -29,7 +29,7 @@ import (
 	"linkstream/schema/stream"
 )
 
-// stopGrace bounds how long requests under way may take after Run was told to stop.
+// stopGrace bounds how long requests under way may take after the context of Run is done.
 const stopGrace = 5 * time.Second
 
 // Links is the link store as an edge uses it. Its methods are those of schema.Database.
@@ -72,7 +72,7 @@ type Service struct {
 	countries *enrich.Countries
 	links     Links
 	pending   *pending
-	told      bool
+	pushed    bool // see Config.ChangesPushed
 	limits    *limit.Limits
 	visitors  *visitorhash.Keys
 	metrics   *metrics.Set
@@ -120,7 +120,7 @@ func New(cfg Config, links Links, topics Topics, log *slog.Logger) (*Service, er
 		log:       log,
 		hosts:     certificate.NewHosts(cfg.Resolve.URL.Host(), links, set, log),
 	}
-	s.pending, s.told = &pending{store: links, caches: caches{resolver, s.hosts}, log: log}, cfg.Told
+	s.pending, s.pushed = &pending{store: links, caches: caches{resolver, s.hosts}, log: log}, cfg.ChangesPushed
 	if err := s.listen(cfg, log); err != nil {
 		resolver.Close()
 		return nil, errors.Join(err, clicks.Close())
@@ -238,7 +238,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer stopShipping()
 	var following, shipper sync.WaitGroup
 	following.Go(func() { s.followChanges(ctx) })
-	if !s.told {
+	if !s.pushed {
 		following.Go(func() { s.pending.run(ctx) })
 	}
 	following.Go(func() { s.hosts.Run(ctx) })

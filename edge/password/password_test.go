@@ -24,16 +24,16 @@ func (k *keys) SharedValue(context.Context, string, []byte) ([]byte, error) {
 
 func TestGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := func(k *keys) *password.Gate {
-			g := password.New(k, nil, schema.BaseURL{})
-			_ = g.Load(t.Context())
-			return g
+		open := func(k *keys) *password.Verifier {
+			v := password.New(k, nil, schema.BaseURL{})
+			_ = v.Load(t.Context())
+			return v
 		}
-		one, restarted, other, away := gate(&keys{[]byte("key")}), gate(&keys{[]byte("key")}), gate(&keys{[]byte("other")}),
-			gate(&keys{})
+		one, restarted, other, away := open(&keys{[]byte("key")}), open(&keys{[]byte("key")}), open(&keys{[]byte("other")}),
+			open(&keys{})
 		grant := []byte(one.Grant(7, 8, time.Now()))
 		for what, c := range map[string]struct {
-			gate          *password.Gate
+			verifier      *password.Verifier
 			link, version int64
 			after         time.Duration
 			want          bool
@@ -44,12 +44,12 @@ func TestGrant(t *testing.T) {
 			"another key":     {other, 7, 8, 0, false}, "no key": {away, 7, 8, 0, false},
 			"link and version exchanged": {one, 8, 7, 0, false},
 		} {
-			testkit.Equal(t, what, c.gate.Admits(grant, c.link, c.version, time.Now().Add(c.after)), c.want)
+			testkit.Equal(t, what, c.verifier.ValidGrant(grant, c.link, c.version, time.Now().Add(c.after)), c.want)
 		}
 		for i := range grant { // another time of expiry, or another code
 			forged := append([]byte(nil), grant...)
 			forged[i] ^= 1
-			if one.Admits(forged, 7, 8, time.Now()) && i < len(grant)-1 { // whose last bits mean nothing
+			if one.ValidGrant(forged, 7, 8, time.Now()) && i < len(grant)-1 { // whose last bits mean nothing
 				t.Errorf("%q is taken for %q", forged, grant)
 			}
 		}

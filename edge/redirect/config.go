@@ -23,12 +23,12 @@ type Config struct {
 	// for rules that ask for the visitor's country; nil: every country is unknown, or, in a service, the file of
 	// -edge.geoip is used
 	Countries    *enrich.Countries
-	PublicHealth bool              // answer /healthz; the program sets it from -ops.public
-	Robots       Robots            // of every host
-	Passwords    *password.Gate    // of links that ask for one; set by the service
-	Limits       *limit.Limits     // of links that have one; set by the service
-	Visitors     *visitorhash.Keys // of clicks; nil: they have no hash; set by the service
-	Secure       bool              // visitors use HTTPS, so cookies are for HTTPS only; set by the service
+	PublicHealth bool               // answer /healthz; the program sets it from -ops.public
+	Robots       Robots             // of every host
+	Passwords    *password.Verifier // of links that ask for one; set by the service
+	Limits       *limit.Limits      // of links that have one; set by the service
+	Visitors     *visitorhash.Keys  // of clicks; nil: they have no hash; set by the service
+	Secure       bool               // visitors use HTTPS, so cookies are for HTTPS only; set by the service
 }
 
 // Robots is a /robots.txt. The zero Robots allows crawlers to follow short links.

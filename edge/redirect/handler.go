@@ -45,7 +45,7 @@ type Handler struct {
 	spool     *spool.Spool
 	clicks    spool.Instant // of spool, for event loops
 	challenge func(*fasthttp.RequestCtx) bool
-	passwords *password.Gate
+	passwords *password.Verifier
 	limits    *limit.Limits
 	visitors  *visitorhash.Keys
 	secure    bool // cookies are for HTTPS only

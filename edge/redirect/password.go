@@ -67,7 +67,7 @@ func (h *Handler) admit(q *request, link, version int64) (admitted, answered boo
 				return false, true
 			}
 		}
-		if h.passwords.Admits(grant, link, version, q.now) {
+		if h.passwords.ValidGrant(grant, link, version, q.now) {
 			return true, true
 		}
 	}

@@ -41,7 +41,7 @@ func (c copier) copy(from, to string) error {
 		}
 	}
 	// after the segments: a lane may end during the copy
-	for _, name := range []string{endedName, dropCountName, limitedName} {
+	for _, name := range []string{laneEndsName, dropCountName, limitedName} {
 		if err := copyFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return fmt.Errorf("copy spool: %w", err)
 		}

@@ -235,20 +235,20 @@ func TestCopy(t *testing.T) {
 		segments := append(files(t, left.Dir, "00-00000001.segment"), files(t, left.Dir, "01-00000002.segment")...)
 		damage(t, segments[0], func(data []byte) { data[10] ^= 1 }) // its header
 		damage(t, segments[1], func(data []byte) { data[72] ^= 1 }) // a record
-		aside := map[string]string{}
+		want := map[string]string{}
 		for _, name := range []string{"00.refused", "00-00000009.segment.damaged"} {
 			path := filepath.Join(filepath.Dir(segments[0]), name)
 			testkit.Must(t, os.WriteFile(path, []byte(name), 0o600))
-			aside[name] = name
+			want[name] = name
 		}
 		for _, path := range segments {
 			content, err := os.ReadFile(path)
 			testkit.Must(t, err)
-			aside[filepath.Base(path)] = string(content)
+			want[filepath.Base(path)] = string(content)
 		}
 		for _, name := range []string{"ended", "dropped"} {
 			testkit.Must(t, os.WriteFile(filepath.Join(left.Dir, name), []byte(name), 0o600))
-			aside[name] = name
+			want[name] = name
 		}
 		dir := t.TempDir()
 		testkit.Must(t, spool.Copy(left.Dir, dir))
@@ -258,7 +258,7 @@ func TestCopy(t *testing.T) {
 			testkit.Must(t, err)
 			copied[filepath.Base(path)] = string(content)
 		}
-		testkit.Equal(t, "files", copied, aside)
+		testkit.Equal(t, "files", copied, want)
 	})
 	t.Run("of no spool is nothing", func(t *testing.T) {
 		testkit.Must(t, spool.Copy(filepath.Join(t.TempDir(), "missing"), filepath.Join(t.TempDir(), "copy")))

@@ -27,7 +27,7 @@
 //
 //	DIR/lock                                  flock(2): one process at a time has the spool open
 //	DIR/<incarnation>/<lane>-<number>.segment
-//	DIR/<incarnation>/<lane>.refused          clicks that the broker refused for good, see [SetAside]
+//	DIR/<incarnation>/<lane>.refused          clicks that the broker refused for good, see [UnshippableFiles]
 //	DIR/ended                                 the last seq of lanes without segments, for [Inspect]
 //	DIR/limited                               clicks in removed segments that count towards limits,
 //	                                          and incarnations with leases

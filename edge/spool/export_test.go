@@ -7,11 +7,11 @@ import (
 	"linkstream/schema"
 )
 
-// MaxEnded is the size of the file of ended lanes beyond which Open makes it shorter.
-const MaxEnded = maxEnded
+// MaxLaneEnds is the size of the file of lane ends beyond which Open makes it shorter.
+const MaxLaneEnds = maxLaneEnds
 
-// EncodeEnd returns an entry of that file.
-var EncodeEnd = encodeEnd
+// EncodeLaneEnd returns an entry of that file.
+var EncodeLaneEnd = encodeLaneEnd
 
 // ScanSegment calls scanSegment and returns the first seq, 0 for none, and the number of clicks.
 func ScanSegment(data []byte) (lane schema.Lane, firstSeq, clicks uint64, err error) {

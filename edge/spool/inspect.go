@@ -32,11 +32,11 @@ func Inspect(dir string) (schema.SpoolReport, error) {
 		return report, fmt.Errorf("inspect spool: %w", err)
 	}
 	// After the segments: a lane that ends is in the file before its segments are removed.
-	ends, err := os.ReadFile(filepath.Join(dir, endedName))
+	ends, err := os.ReadFile(filepath.Join(dir, laneEndsName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return report, fmt.Errorf("inspect spool: %w", err)
 	}
-	decodeEnds(ends, func(lane schema.Lane, seq uint64) { i.lane(lane).ended = max(i.lane(lane).ended, seq) })
+	decodeLaneEnds(ends, func(lane schema.Lane, seq uint64) { i.lane(lane).noted = max(i.lane(lane).noted, seq) })
 	if report.Dropped, err = readDropCount(filepath.Join(dir, dropCountName)); err != nil {
 		return report, fmt.Errorf("inspect spool: %w", err)
 	}
@@ -59,7 +59,7 @@ type inspectedLane struct {
 	segments []inspectedSegment // each once, in any order
 	refused  map[uint64]bool
 	recorded uint64 // the last seq
-	ended    uint64 // the last seq, if it was noted
+	noted    uint64 // the last seq in the file of lane ends
 }
 
 // inspectedSegment has the clicks from firstSeq to end-1, except damaged ones.
@@ -141,7 +141,7 @@ func (i *inspection) readFolders(read func(dir string) error) error {
 	return nil
 }
 
-// readFolder reads an incarnation's files, refused clicks last: a click is set aside before it is acknowledged.
+// readFolder reads an incarnation's files, refused clicks last: a refused click is kept before it is acknowledged.
 func (i *inspection) readFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) { // shipped meanwhile
@@ -265,7 +265,7 @@ func atEnd(err, end error) error {
 	return err
 }
 
-// readRefused adds the clicks of a file that setAside writes.
+// readRefused adds the clicks of a file that keepRefused writes.
 func (i *inspection) readRefused(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -277,7 +277,7 @@ func (i *inspection) readRefused(path string) error {
 	})
 }
 
-// scanRefused calls each for the clicks in a file that setAside writes. It fails with errDamagedRecord at anything
+// scanRefused calls each for the clicks in a file that keepRefused writes. It fails with errDamagedRecord at anything
 // else.
 func scanRefused(r io.Reader, each func(schema.Lane, uint64)) error {
 	value := make([]byte, schema.MaxClickLen)
@@ -311,7 +311,7 @@ func (l *inspectedLane) inOrder() (segments []inspectedSegment, acknowledged uin
 }
 
 func (l *inspectedLane) report(id schema.Lane) schema.SpoolLane {
-	report := schema.SpoolLane{Lane: id, Recorded: max(l.recorded, l.ended)}
+	report := schema.SpoolLane{Lane: id, Recorded: max(l.recorded, l.noted)}
 	segments, acknowledged := l.inOrder()
 	for _, s := range segments {
 		for _, r := range s.clicks {

@@ -222,8 +222,8 @@ func TestEndsAreBounded(t *testing.T) {
 	_, closeSpool := open(t, cfg)
 	closeSpool()
 	var ends []byte
-	for n := uint32(0); len(ends) <= spool.MaxEnded; n++ {
-		ends = append(ends, spool.EncodeEnd(schema.Lane{Number: n}, uint64(n)+1, time.UnixMilli(0))...)
+	for n := uint32(0); len(ends) <= spool.MaxLaneEnds; n++ {
+		ends = append(ends, spool.EncodeLaneEnd(schema.Lane{Number: n}, uint64(n)+1, time.UnixMilli(0))...)
 	}
 	path := filepath.Join(cfg.Dir, "ended")
 	entries := len(ends) / 40

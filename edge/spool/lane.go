@@ -276,7 +276,7 @@ func (l *Lane) release(n int) error {
 	ends := done > 0 && len(l.segments) == 0
 	l.mu.Unlock()
 	if ends {
-		l.spool.noteEnd(l)
+		l.spool.noteLaneEnd(l)
 	}
 	l.readSegment -= done
 	var errs []error
@@ -325,7 +325,7 @@ func (l *Lane) close() error {
 		shipped = shipped && l.spool.limited.noteSegment(l.id, s) == nil
 	}
 	if shipped {
-		l.spool.noteEnd(l)
+		l.spool.noteLaneEnd(l)
 	}
 	if l.spare != nil {
 		l.segments = append(l.segments, l.spare)

@@ -116,10 +116,10 @@ func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
 		wantLanes(t, inspect(t, cfg.Dir), want)
 		closeSpool()
 		wantLanes(t, inspect(t, cfg.Dir), want)
-		aside, err := spool.SetAside(cfg.Dir)
+		paths, err := spool.UnshippableFiles(cfg.Dir)
 		testkit.Must(t, err)
 		path := filepath.Join(cfg.Dir, lane.ID().Incarnation.String(), "00.refused")
-		testkit.Equal(t, "files", aside, []string{path})
+		testkit.Equal(t, "files", paths, []string{path})
 		data, err := os.ReadFile(path)
 		testkit.Must(t, err)
 		var batch stream.Batch

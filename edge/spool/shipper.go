@@ -187,8 +187,8 @@ func (s *Shipper) resolve(ctx context.Context, lane *Lane, batch *stream.Batch, 
 	return err
 }
 
-// split makes the lane's batches smaller. It sets a click aside that is too large by itself. An earlier attempt to send
-// the whole batch may still succeed: consumers drop the repetitions.
+// split makes the lane's batches smaller. A click that is too large by itself goes to the refused ones. An earlier
+// attempt to send the whole batch may still succeed: consumers drop the repetitions.
 func (s *Shipper) split(lane *Lane, batch *stream.Batch) error {
 	if batch.Len() > 1 {
 		lane.maxBatch = min(lane.maxBatch, batch.Size()) / 2
@@ -196,7 +196,7 @@ func (s *Shipper) split(lane *Lane, batch *stream.Batch) error {
 		lane.rewind()
 		return nil
 	}
-	if err := s.spool.setAside(lane.id, batch.Value(0)); err != nil {
+	if err := s.spool.keepRefused(lane.id, batch.Value(0)); err != nil {
 		return err
 	}
 	s.log.Error("the topic does not accept a click, setting it aside", "lane", lane.id.Number, "incarnation",

@@ -97,7 +97,7 @@ func open(cfg Config, log *slog.Logger, lanes int) (s *Spool, err error) {
 }
 
 func (s *Spool) open(lanes int) error {
-	if err := errors.Join(boundEnds(filepath.Join(s.cfg.Dir, endedName)), s.drops.persist()); err != nil {
+	if err := errors.Join(boundLaneEnds(filepath.Join(s.cfg.Dir, laneEndsName)), s.drops.persist()); err != nil {
 		s.log.Warn("cannot prepare the counts of the spool, its clicks are not affected", "error", err)
 	}
 	if err := s.limited.open(filepath.Join(s.cfg.Dir, limitedName)); err != nil {

@@ -138,7 +138,7 @@ func (t *Target) finish() error {
 			}
 		}
 		if stamp, ok := strings.CutPrefix(e.Name(), committedPrefix); ok {
-			if err := t.setAside(e.Name(), t.path(replacedPrefix+stamp)); err != nil {
+			if err := t.replaceData(e.Name(), t.path(replacedPrefix+stamp)); err != nil {
 				return err
 			}
 		}
@@ -146,8 +146,8 @@ func (t *Target) finish() error {
 	return t.moveIn()
 }
 
-// setAside moves the data to the folder replaced and makes a committed restore ready.
-func (t *Target) setAside(committed, replaced string) error {
+// replaceData moves the data to the folder replaced, and makes a committed restore ready.
+func (t *Target) replaceData(committed, replaced string) error {
 	data, err := t.data()
 	if err != nil {
 		return err

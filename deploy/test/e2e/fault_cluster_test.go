@@ -148,9 +148,9 @@ func (p *program) wantNoLosses(t *testing.T) {
 	}
 }
 
-// settle stops the visitors and requires that all programs recover, and that each answered redirect is counted once, in
-// the statistics and in the list.
-func (c *loadedCluster) settle(t *testing.T) {
+// stopAndVerify stops the visitors and requires that all programs recover, and that each answered redirect is counted
+// once, in the statistics and in the list.
+func (c *loadedCluster) stopAndVerify(t *testing.T) {
 	t.Helper()
 	c.stopVisitors(t)
 	begin := time.Now()
@@ -192,7 +192,7 @@ func (c *loadedCluster) causeEach(t *testing.T, faults ...fault) {
 	for _, f := range faults {
 		c.startVisitors()
 		c.cause(t, f)
-		c.settle(t)
+		c.stopAndVerify(t)
 		if t.Failed() {
 			t.Fatalf("after: %s", f.name)
 		}

@@ -33,7 +33,7 @@ func TestEngineFaults(t *testing.T) {
 		fault{"Postgres down", func() { c.killPostgres(t) }},
 	)
 	c.restartWithoutEngines(t)
-	c.settle(t)
+	c.stopAndVerify(t)
 }
 
 // stopBroker stops the broker for a long time: the spool grows, and links are created and followed as before.

@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 		c.pause(time.Second)
 		c.cause(t, f)
 	}
-	c.settle(t)
+	c.stopAndVerify(t)
 }
 
 // loseEdge kills another edge, which cannot reach the broker, for good. The command drain sends the clicks in its

@@ -37,7 +37,7 @@ func TestLostBroker(t *testing.T) {
 		c.awaitReplicas(t, len(brokers.Nodes))
 		c.awaitRise(t, "ingest", counterCounted, 300)
 	}
-	c.settle(t)
+	c.stopAndVerify(t)
 }
 
 // awaitReplicas returns when so many brokers have all that is in the topics.

@@ -29,7 +29,7 @@ func TestRestoredEngines(t *testing.T) {
 	manual := c.manual(t)
 	c.restoreClickHouse(t, manual)
 	c.restorePostgres(t, manual)
-	c.settle(t)
+	c.stopAndVerify(t)
 	c.loseTopic(t)
 }
 

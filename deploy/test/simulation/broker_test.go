@@ -27,7 +27,7 @@ type partitionLog struct {
 
 func (l *partitionLog) end() int64 { return int64(len(l.records)) }
 
-// delayedRequest is a produce request that arrives after its producer was told that it failed.
+// delayedRequest is a produce request that arrives after its producer got an error.
 type delayedRequest struct {
 	partition int
 	values    [][]byte

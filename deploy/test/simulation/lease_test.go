@@ -44,20 +44,20 @@ type leaseSimulation struct {
 }
 
 const (
-	leaseEdgeKilled    leaseFault = "an edge is killed"
-	leaseEdgeMidClick  leaseFault = "an edge is killed between taking, recording and redirecting"
-	leaseEdgeStopped   leaseFault = "an edge is stopped"
-	leaseEdgeCutOff    leaseFault = "an edge is suspended or cut off"
-	leaseStoreAway     leaseFault = "the store is away"
-	leaseLateArrival   leaseFault = "a call arrives late"
-	leaseLimitRaised   leaseFault = "the limit is raised"
-	leaseSegmentGone   leaseFault = "a segment with marked clicks is removed"
-	leaseLeftUnsettled leaseFault = "an edge starts with clicks of a dead one"
+	leaseEdgeKilled   leaseFault = "an edge is killed"
+	leaseEdgeMidClick leaseFault = "an edge is killed between taking, recording and redirecting"
+	leaseEdgeStopped  leaseFault = "an edge is stopped"
+	leaseEdgeCutOff   leaseFault = "an edge is suspended or cut off"
+	leaseStoreAway    leaseFault = "the store is away"
+	leaseLateArrival  leaseFault = "a call arrives late"
+	leaseLimitRaised  leaseFault = "the limit is raised"
+	leaseSegmentGone  leaseFault = "a segment with marked clicks is removed"
+	leaseLeftClicks   leaseFault = "an edge starts with clicks of a dead one"
 )
 
 var leaseFaults = []leaseFault{leaseCallFails, leaseCallLost, leaseCallLate, leaseEdgeKilled, leaseEdgeMidClick,
 	leaseEdgeStopped, leaseEdgeCutOff, leaseStoreAway, leaseLateArrival, leaseLimitRaised, leaseSegmentGone,
-	leaseLeftUnsettled}
+	leaseLeftClicks}
 
 // leaseEdge is an edge. It is down for a while after it was killed.
 type leaseEdge struct {
@@ -90,7 +90,7 @@ func simulateLeases(t *testing.T, seed uint64, broken brokenLeases) (s *leaseSim
 				break
 			}
 		}
-		s.settle()
+		s.useUpLimit()
 		for _, e := range s.edges {
 			e.close()
 		}
@@ -170,8 +170,8 @@ func (s *leaseSimulation) check() {
 	}
 }
 
-// settle ends all faults, and requires that visitors use up the limit.
-func (s *leaseSimulation) settle() {
+// useUpLimit ends all faults, and requires that visitors use up the limit.
+func (s *leaseSimulation) useUpLimit() {
 	s.change(func(store *leaseStore) {
 		store.faults, store.away = false, false
 		for _, arrives := range store.late {
@@ -218,7 +218,7 @@ func (e *leaseEdge) open() {
 	}
 	for _, clicks := range e.spool.LeftLeases() {
 		if clicks[limitedLinkID] > 0 {
-			e.occur(leaseLeftUnsettled)
+			e.occur(leaseLeftClicks)
 		}
 	}
 	e.view = &leaseView{leaseStore: e.store}

@@ -22,11 +22,11 @@ import (
 // of the click store's file.
 type machine struct {
 	*simulation
-	file    clickFile
-	told    clickFile      // the link store's: clicks queued for webhooks
-	untold  map[int64]bool // clicks that a power failure may have taken before they were queued for webhooks
-	writer  *task
-	waiting []*submission // of lanes, in the order of their arrival
+	file     clickFile
+	queued   clickFile      // the link store's: clicks queued for webhooks
+	unqueued map[int64]bool // clicks that a power failure may have taken before they were queued for webhooks
+	writer   *task
+	waiting  []*submission // of lanes, in the order of their arrival
 }
 
 // clickFile is the click store's file. A commit is in the page cache, which survives the process. A power failure
@@ -64,8 +64,8 @@ func simulateMachine(t *testing.T, seed uint64, broken broken) *simulation {
 		occurred: make(map[fault]int), trace: fnv.New64a(), lost: make(map[int64]bool)}
 	s.log = slog.New(violationLog{s})
 	empty := []fileState{{marks: map[schema.Lane]uint64{}}}
-	m := &machine{simulation: s, file: clickFile{commits: empty}, told: clickFile{commits: empty},
-		untold: make(map[int64]bool)}
+	m := &machine{simulation: s, file: clickFile{commits: empty}, queued: clickFile{commits: empty},
+		unqueued: make(map[int64]bool)}
 	s.machine = m
 	s.edge = edge{simulation: s, root: newSpoolRoot(t), disk: newDisk(), dropped: make(map[int64]bool)}
 	s.seedIdentities()
@@ -79,8 +79,8 @@ func simulateMachine(t *testing.T, seed uint64, broken broken) *simulation {
 	s.edge.stop()
 	s.edge.close(s.edge.root)
 	s.compare("counted", s.counted(), s.lost)
-	maps.Copy(m.untold, s.lost)
-	s.compare("told", slices.Values(m.told.last().rows), m.untold)
+	maps.Copy(m.unqueued, s.lost)
+	s.compare("queued", slices.Values(m.queued.last().rows), m.unqueued)
 	return s
 }
 
@@ -151,7 +151,7 @@ func (m *machine) open() {
 	m.waiting = nil
 	if !m.broken.leavesCommits {
 		m.file.sync()
-		m.told.sync()
+		m.queued.sync()
 	}
 	store, queue := &machineStore{machine: m}, &machineQueue{machine: m}
 	w := count.NewWriter(store, queue, nil, m.log, metrics.NewSet())
@@ -174,12 +174,12 @@ func (m *machine) open() {
 
 // losePower leaves what is on the disk of both stores.
 func (m *machine) losePower() {
-	for _, file := range []*clickFile{&m.file, &m.told} {
+	for _, file := range []*clickFile{&m.file, &m.queued} {
 		file.commits = file.commits[:1+m.random.IntN(len(file.commits))]
 		file.sync()
 	}
 	for link := m.edge.synced + 1; link <= m.edge.appended; link++ {
-		m.untold[link] = m.untold[link] || !slices.Contains(m.told.last().rows, link)
+		m.unqueued[link] = m.unqueued[link] || !slices.Contains(m.queued.last().rows, link)
 	}
 }
 
@@ -302,7 +302,7 @@ func (m *machineQueue) QueuedMarks(_ context.Context, lanes []schema.Lane) ([]ui
 	marks := make([]uint64, len(lanes))
 	for i, lane := range lanes {
 		if !m.broken.losesQueuedMarks {
-			marks[i] = m.told.last().marks[lane]
+			marks[i] = m.queued.last().marks[lane]
 		}
 	}
 	return marks, nil
@@ -313,18 +313,18 @@ func (m *machineQueue) QueueClicks(_ context.Context, b *schema.ClickBatch) erro
 		return err
 	}
 	if m.fault(failedInsert, 8) {
-		if m.broken.tellsOnce {
+		if m.broken.queuesOnce {
 			return nil
 		}
 		return errNetwork
 	}
-	m.told.commit(func(f *fileState) {
+	m.queued.commit(func(f *fileState) {
 		f.rows = append(f.rows, b.LinkID...)
 		for i, lane := range b.Lane {
 			f.marks[lane] = max(f.marks[lane], b.Seq[i])
 		}
 	})
-	m.told.sync()
+	m.queued.sync()
 	if err := m.yield(); err != nil {
 		return err
 	}
@@ -343,19 +343,19 @@ func TestExactlyOnceOnOneMachine(t *testing.T) {
 
 func TestSimulationCatchesBrokenMachines(t *testing.T) {
 	wantCaught(t, 60, miscounts(simulateMachine), map[string]broken{
-		"no marks":                             {losesMarks: true},
-		"marks in a transaction of their own":  {marksApart: true},
-		"clicks released before the commit":    {releasesEarly: true},
-		"clicks released before the sync":      {unsyncedCommits: true, often: (*simulation).loseCommits},
-		"batches that are skipped on an error": {skips: true},
-		"commits that are left unsynced":       {leavesCommits: true, often: (*simulation).loseCommits},
-		"clicks that are never synced":         {unsyncedFiles: true},
-		"webhooks without marks":               {losesQueuedMarks: true},
-		"webhooks that are told at most once":  {tellsOnce: true},
-		"folders that are never synced":        {unsyncedNames: true},
-		"a spool whose parent is not synced":   {unsyncedSpool: true},
-		"folders whose parent is not synced":   {unsyncedFolders: true},
-		"leftovers that are never synced":      {leavesUnsynced: true},
-		"clicks that a full disk drops":        {dropsSilently: true},
+		"no marks":                                {losesMarks: true},
+		"marks in a transaction of their own":     {marksApart: true},
+		"clicks released before the commit":       {releasesEarly: true},
+		"clicks released before the sync":         {unsyncedCommits: true, often: (*simulation).loseCommits},
+		"batches that are skipped on an error":    {skips: true},
+		"commits that are left unsynced":          {leavesCommits: true, often: (*simulation).loseCommits},
+		"clicks that are never synced":            {unsyncedFiles: true},
+		"webhooks without marks":                  {losesQueuedMarks: true},
+		"clicks queued for webhooks at most once": {queuesOnce: true},
+		"folders that are never synced":           {unsyncedNames: true},
+		"a spool whose parent is not synced":      {unsyncedSpool: true},
+		"folders whose parent is not synced":      {unsyncedFolders: true},
+		"leftovers that are never synced":         {leavesUnsynced: true},
+		"clicks that a full disk drops":           {dropsSilently: true},
 	})
 }

@@ -159,7 +159,7 @@ type broken struct {
 	unsyncedCommits bool // one machine: a transaction is not on the disk when it has succeeded
 
 	losesQueuedMarks bool // one machine: the store of webhooks does not have marks
-	tellsOnce        bool // one machine: clicks are released though telling webhooks has failed
+	queuesOnce       bool // one machine: clicks are released though queueing them for webhooks has failed
 
 	often func(*simulation) // an event that happens more often than otherwise, because few seeds would notice
 }

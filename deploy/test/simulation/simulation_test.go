@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	events        = 250 // with faults, before the simulation settles
+	events        = 250 // with faults, before the simulation drains
 	maxPartitions = 5
 	maxRounds     = 10_000 // after which a state that is not reached never will be
 )
@@ -73,7 +73,7 @@ func simulate(t *testing.T, seed uint64, broken broken) *simulation {
 	for range events {
 		s.randomEvent()
 	}
-	s.settle()
+	s.drain()
 	s.edge.stop()
 	s.edge.close(s.edge.root)
 	s.compare("counted", s.counted(), s.lost)
@@ -220,10 +220,10 @@ func (s *simulation) resumeTask() {
 	}
 }
 
-// settle turns faults off and counts the rest: first with all present workers, each of which must recover by itself,
+// drain turns faults off and counts the rest: first with all present workers, each of which must recover by itself,
 // then with one worker per partition, which must not meet an error while clicks and delayed requests continue to
 // arrive.
-func (s *simulation) settle() {
+func (s *simulation) drain() {
 	s.faultsOff = true
 	s.edge.skew = 0
 	s.edge.freeDisk()
@@ -299,7 +299,7 @@ func (s *simulation) countToEnd(workers []*worker.Partition) {
 			s.seconds += insertWithin + 1 // between two attempts
 			var err error
 			next, err = w.Step(context.Background())
-			s.traceEvent("settle", i, next, err)
+			s.traceEvent("drain", i, next, err)
 			if err != nil || n == maxRounds {
 				s.addViolation("the single worker of partition %d is at offset %d of %d: %v", i, next, end, err)
 				break

@@ -115,8 +115,8 @@ func (n *nativeConn) answer(ctx context.Context) error {
 	if x, ok := errors.AsType[*exception](err); ok {
 		n.w.Reset()
 		chproto.ServerCodeException.Encode(&n.w)
-		told := chproto.Exception{Code: chproto.Error(x.code), Name: "DB::Exception", Message: x.text}
-		told.EncodeAware(&n.w, revision)
+		answer := chproto.Exception{Code: chproto.Error(x.code), Name: "DB::Exception", Message: x.text}
+		answer.EncodeAware(&n.w, revision)
 		return nil
 	}
 	if err != nil {

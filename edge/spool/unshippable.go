@@ -18,13 +18,13 @@ const (
 	refusedSuffix = ".refused" // clicks that are never accepted: for each one its length in 4 bytes, and the click
 )
 
-// setAside writes a click that the broker refuses for good to the lane's file of such clicks. It fails with errFull if
-// the spool has no room.
-func (s *Spool) setAside(lane schema.Lane, click []byte) error {
+// keepRefused writes a click that the broker refuses for good to the lane's file of such clicks. It fails with errFull
+// if the spool has no room.
+func (s *Spool) keepRefused(lane schema.Lane, click []byte) error {
 	size := int64(4 + len(click))
 	if s.used.Add(size) > s.cfg.MaxBytes {
 		s.used.Add(-size)
-		return fmt.Errorf("set a click aside: %w", errFull)
+		return fmt.Errorf("keep a refused click: %w", errFull)
 	}
 	dir := filepath.Join(s.cfg.Dir, lane.Incarnation.String())
 	err := s.appendFile(filepath.Join(dir, fmt.Sprintf("%02d%s", lane.Number, refusedSuffix)), click)
@@ -33,7 +33,7 @@ func (s *Spool) setAside(lane schema.Lane, click []byte) error {
 	}
 	if err != nil {
 		s.used.Add(-size)
-		return fmt.Errorf("set a click aside: %w", err)
+		return fmt.Errorf("keep a refused click: %w", err)
 	}
 	s.refused.Add(1)
 	return nil
@@ -49,8 +49,8 @@ func (s *Spool) appendFile(path string, click []byte) error {
 	return errors.Join(err, s.fsync(f), f.Close())
 }
 
-// SetAside returns the paths of the files in a spool's directory that hold clicks which are not shipped any more.
-func SetAside(dir string) (paths []string, err error) {
+// UnshippableFiles returns the paths of the files in a spool's directory with clicks that cannot be shipped.
+func UnshippableFiles(dir string) (paths []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && slices.Contains([]string{damagedSuffix, refusedSuffix}, filepath.Ext(path)) {
 			paths = append(paths, path)
