@@ -28,7 +28,7 @@ func names(e *schema.Behaviour) (all [100]string) {
 	return all
 }
 
-// After an edit of the weights as few visitors as possible have another variant.
+// After an edit of the weights, the smallest possible number of visitors has another variant.
 func TestSharesStay(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	e := &schema.Behaviour{}

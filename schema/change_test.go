@@ -37,7 +37,7 @@ func TestChange(t *testing.T) {
 	})
 }
 
-// FuzzParseChange checks that what is read from a record's key is a change that has a key of its own.
+// FuzzParseChange checks that the change in a record's key has a key of its own.
 func FuzzParseChange(f *testing.F) {
 	for _, key := range []string{"host/go.example.org", "link/1/abc", "link/-0/abc", "link/1/a/b", "host//",
 		"link/9223372036854775808/a", "\xff/"} {

@@ -14,7 +14,7 @@ import (
 	"linkstream/schema"
 )
 
-// byteFields are the fields of a click that hold what a client has sent, as click.proto names them.
+// byteFields are the fields of a click with bytes from the client, as click.proto names them.
 var byteFields = []struct {
 	name  protoreflect.Name
 	limit int
@@ -118,7 +118,7 @@ func TestDecodeClick(t *testing.T) {
 	data := schema.AppendClick(nil, &click)
 	decodes := func(t *testing.T, data []byte) {
 		t.Helper()
-		got := largestClick() // nothing of an earlier click may remain
+		got := largestClick() // no part of an earlier click may remain
 		if err := schema.DecodeClick(data, &got); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 // TestClickAgreesWithProtobuf compares the hand-written codec with click.proto as the protobuf runtime interprets it.
 func TestClickAgreesWithProtobuf(t *testing.T) {
 	typ := compileClick(t)
-	t.Run("the runtime decodes what AppendClick encodes", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("the runtime decodes the bytes of AppendClick", rapid.MakeCheck(func(t *rapid.T) {
 		click := drawClick(t)
 		msg := dynamicpb.NewMessage(typ)
 		if err := proto.Unmarshal(schema.AppendClick(nil, &click), msg); err != nil {
@@ -28,7 +28,7 @@ func TestClickAgreesWithProtobuf(t *testing.T) {
 		}
 		sameClick(t, clickOf(msg), click)
 	}))
-	t.Run("DecodeClick decodes what the runtime encodes", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("DecodeClick decodes the bytes of the runtime", rapid.MakeCheck(func(t *rapid.T) {
 		click := drawClick(t)
 		data, err := proto.Marshal(messageOf(typ, &click))
 		if err != nil {

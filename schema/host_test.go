@@ -14,7 +14,7 @@ var (
 	name253 = strings.Repeat(label63+".", 3) + strings.Repeat("b", 61)
 )
 
-// hosts are hosts as they are given, and in canonical form; "" if they are not valid.
+// hosts are hosts in any form, and in canonical form; "" for an invalid one.
 var hosts = []struct{ what, given, want string }{
 	{"a name", "go.example.com", "go.example.com"},
 	{"one label", "localhost", "localhost"},

@@ -7,7 +7,7 @@ import (
 	"linkstream/schema"
 )
 
-// TestPageRange compares pages with those of a list of the ordinals that are left.
+// TestPageRange compares its pages with pages of a list of the remaining ordinals.
 func TestPageRange(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 60 {

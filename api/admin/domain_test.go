@@ -168,7 +168,7 @@ func TestDomainTransfer(t *testing.T) {
 			c.holder(t, first, id)
 		})
 	}
-	t.Run("refuses what cannot be", func(t *testing.T) {
+	t.Run("refuses impossible values", func(t *testing.T) {
 		c := newCLIWithAccounts(t)
 		c.fails(t, "domain transfer go.example.com us@example.org", schema.CodeNotFound, `no account "us@example.org"`)
 		c.fails(t, "domain transfer sho.rt a@example.org", schema.CodeInvalid, "default domain")

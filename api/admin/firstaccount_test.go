@@ -127,7 +127,7 @@ func wantWorking(t *testing.T, store schema.TokenStore, first admin.FirstAccount
 
 var apiURL = schema.MustParseBaseURL("http://api.example")
 
-// printed returns what the first start prints with these flags.
+// printed returns the output of the first start with these flags.
 func printed(t *testing.T, store *linkstore.Store, args ...string) string {
 	t.Helper()
 	first := admin.FirstAccount{}
@@ -159,7 +159,7 @@ func TestFirstAccountIsPrinted(t *testing.T) {
 			t.Errorf("printed:\n%s", out)
 		}
 	})
-	t.Run("with a generated token beside a chosen password", func(t *testing.T) {
+	t.Run("with a generated token and a chosen password", func(t *testing.T) {
 		out := printed(t, newStore(t), "-bootstrap.password", "pass word")
 		if strings.Contains(out, "pass word") || strings.Count(out, "as configured\n") != 1 || !token.MatchString(out) {
 			t.Errorf("printed:\n%s", out)

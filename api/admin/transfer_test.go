@@ -18,7 +18,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// parts are those of a service that has counted seven clicks on each link.
+// parts are the parts of a service that has counted seven clicks on each link.
 func parts(stdin io.Reader) admin.Parts {
 	return admin.Parts{In: stdin, Progress: io.Discard,
 		Shortener: func(store schema.LinkStore, domains schema.DomainStore) (*links.Shortener, error) {
@@ -50,7 +50,7 @@ const (
 	counts = "rows 1: Counts of clicks are not taken over: this service counts the clicks that it has redirected.\n"
 )
 
-// wantFailed requires what an import prints that fails because of rows.
+// wantFailed requires the output of an import that fails because of rows.
 func wantFailed(t *testing.T, printed string, err error, want string) {
 	t.Helper()
 	if schema.ErrorCode(err) != schema.CodeInvalid || !strings.Contains(err.Error(), "import: 1 of 3 rows failed") ||
@@ -63,7 +63,7 @@ func TestImportAndExport(t *testing.T) {
 	c := newCLIWithAccounts(t)
 	domain := number(t, c.prints(t, "domain add a@example.org go.example.com --verified"))
 	bitLy := "rows 2: Links of bit.ly, which is no verified domain of the account, are on sho.rt\n"
-	t.Run("import --dry-run prints what would become of the rows", func(t *testing.T) {
+	t.Run("import --dry-run prints the outcomes of the rows", func(t *testing.T) {
 		printed, err := c.runWith(t, "import a@example.org - --dry-run", bitlyExport)
 		wantFailed(t, printed, err, badRow+bitLy+counts+
 			"format bitly: rows 3, would be created 2, already there 0, failed 1\n")
@@ -130,7 +130,7 @@ func TestImportAndExportReportFailures(t *testing.T) {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
-	t.Run("of the file in the middle, with what was done until then", func(t *testing.T) {
+	t.Run("of the file in the middle, with the rows done until then", func(t *testing.T) {
 		rows := strings.Repeat("one,https://example.com/,"+strings.Repeat("x", 190)+"\n", 300)
 		reader := io.MultiReader(strings.NewReader("alias,long_url,title\n"+rows), failing{full})
 		options := admin.Config{EdgeURL: schema.MustParseBaseURL("http://sho.rt:8080"), Parts: parts(reader)}

@@ -39,9 +39,9 @@ func (p *pool) fault(ctx context.Context, method string) error {
 	return nil
 }
 
-// TestReadyBesideSlowReads lets an account ask for many reports and searches that do not end: load balancers that ask
-// whether the service is ready do not wait for them, nor does the account's next link.
-func TestReadyBesideSlowReads(t *testing.T) {
+// TestReadyDuringSlowReads lets an account ask for many reports and searches that do not end. They delay neither load
+// balancers that ask whether the service is ready, nor the account's next link.
+func TestReadyDuringSlowReads(t *testing.T) {
 	const calls = 20
 	links, clicks := openStores(t)
 	defer clicks.Close()

@@ -48,7 +48,7 @@ func TestRequestIDs(t *testing.T) {
 			}
 		})
 	}
-	t.Run("in the log of what failed", func(t *testing.T) {
+	t.Run("in the log of a failure", func(t *testing.T) {
 		testkit.Must(t, links.Close()) // openStores closes it again, which does no harm
 		for _, path := range []string{"/api/v1/links", "/dashboard/links"} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+path, nil)

@@ -184,7 +184,7 @@ func TestOperators(t *testing.T) {
 		}
 	})
 	testkit.Must(t, links.Close())
-	t.Run("learn that the link store does not answer", func(t *testing.T) {
+	t.Run("get an answer that the link store is down", func(t *testing.T) {
 		var unready *service.Unready
 		if err := s.Ready(t.Context()); !errors.As(err, &unready) || unready.What != "link store" {
 			t.Errorf("got %v", err)
@@ -244,7 +244,7 @@ func TestTokensPassAFlood(t *testing.T) {
 	get(t, base+"/api/v1/links", token)
 	flooding, endFlood := context.WithCancel(t.Context())
 	var flood sync.WaitGroup
-	for range 500 { // twice as many as the gate admits while one of them waits for its slot
+	for range 500 { // twice as many as are admitted while one of them waits for its slot
 		flood.Go(func() {
 			client := &http.Client{Transport: &http.Transport{}} // has a connection of its own
 			defer client.CloseIdleConnections()

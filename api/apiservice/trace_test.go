@@ -82,7 +82,7 @@ func TestTraces(t *testing.T) {
 		testkit.Equal(t, "trace", s.SpanContext.TraceID().String(), client)
 		testkit.Equal(t, "parent", s.Parent.SpanID().String(), "00f067aa0ba902b7")
 	})
-	t.Run("an error of the service is one of the span", func(t *testing.T) {
+	t.Run("an error of the service is an error of the span", func(t *testing.T) {
 		if s := of(t, "fails"); tracingtest.Attribute(s, status) < "500" || s.Status.Code != codes.Error {
 			t.Errorf("%+v", s)
 		}

@@ -259,7 +259,7 @@ func TestAuthenticateCachesAnswers(t *testing.T) {
 	})
 }
 
-// Outside a bubble, because there the cache settles before the clock advances.
+// Outside a bubble: in a bubble the cache applies its writes before the clock advances.
 func TestAuthenticateCachesAnswersAtOnce(t *testing.T) {
 	store := &tokenStore{Store: sqlitetest.New(t)}
 	authenticator := newAuthenticator(t, store)

@@ -47,7 +47,7 @@ func (p *PasswordPool) takeAll() (slots int) {
 // Waiting returns the number of calls that wait.
 func (p *PasswordPool) Waiting() int { return p.turns.Waiting() }
 
-// PasswordSlots returns how many passwords a pool computes at the same time on so many CPUs.
+// PasswordSlots returns how many passwords a pool computes at the same time on a number of CPUs.
 func PasswordSlots(cpus int) int { return newPasswordPool(cpus).takeAll() }
 
 // MaxUses is maxUses.

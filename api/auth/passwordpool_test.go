@@ -104,7 +104,7 @@ func TestPasswordPool(t *testing.T) {
 			release()
 		})
 	})
-	t.Run("refuses calls of a network at once when many wait, and not those of others", func(t *testing.T) {
+	t.Run("refuses calls of one network at once when many wait, and no calls of others", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := auth.NewPasswordPool()
 			release := p.Occupy()

@@ -16,7 +16,7 @@ import (
 
 var errBroker = errors.New("the broker does not answer")
 
-// slowLog answers after a while, if the asker waits so long.
+// slowLog answers after a while, unless ctx ends before.
 type slowLog struct {
 	takes time.Duration
 	mu    sync.Mutex
@@ -53,7 +53,7 @@ func TestLag(t *testing.T) {
 			test(t, clickLog, clickreport.NewLag(clickLog, slog.New(slog.NewTextHandler(lines, nil))), lines)
 		})
 	}
-	t.Run("asks once for all who look within a second", func(t *testing.T) {
+	t.Run("asks once for all readers within a second", func(t *testing.T) {
 		watch(t, func(t *testing.T, clickLog *slowLog, w *clickreport.Lag, _ *bytes.Buffer) {
 			clickLog.takes = 100 * time.Millisecond
 			var viewers sync.WaitGroup
@@ -104,7 +104,7 @@ func TestLag(t *testing.T) {
 			}
 		})
 	})
-	t.Run("who leaves does not spoil it for the others", func(t *testing.T) {
+	t.Run("a reader who leaves does not fail the others", func(t *testing.T) {
 		watch(t, func(t *testing.T, clickLog *slowLog, w *clickreport.Lag, _ *bytes.Buffer) {
 			clickLog.takes = 100 * time.Millisecond
 			ctx, leave := context.WithCancel(t.Context())

@@ -133,11 +133,11 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// knowing is a store that knows less of old clicks.
-type knowing schema.ReportDetail
+// coarse is a store that has fewer details of old clicks.
+type coarse schema.ReportDetail
 
-func (k knowing) ReportDetail(context.Context) (schema.ReportDetail, error) {
-	return schema.ReportDetail(k), nil
+func (c coarse) ReportDetail(context.Context) (schema.ReportDetail, error) {
+	return schema.ReportDetail(c), nil
 }
 
 func TestCheckDetail(t *testing.T) {
@@ -155,20 +155,19 @@ func TestCheckDetail(t *testing.T) {
 		{"from=2026-05-31 to=2026-06-02 os=iOS", "", ""},
 	} {
 		problems, err := mustParse(t, strings.Fields(c.fields)...).CheckDetail(t.Context(),
-			knowing(schema.ReportDetail{Hours: since}))
+			coarse(schema.ReportDetail{Hours: since}))
 		testkit.Must(t, err)
 		if fields := slices.Collect(maps.Keys(problems)); strings.Join(fields, " ") != c.field || c.field != "" &&
 			!strings.Contains(problems[c.field][0], c.day) {
 			t.Errorf("%s: %v, want %s with %s", c.fields, problems, c.field, c.day)
 		}
-		problems, err = mustParse(t, strings.Fields(c.fields)...).CheckDetail(t.Context(), knowing(schema.ReportDetail{}))
+		problems, err = mustParse(t, strings.Fields(c.fields)...).CheckDetail(t.Context(), coarse(schema.ReportDetail{}))
 		testkit.Must(t, err)
 		testkit.Equal(t, "problems of a store that knows all", len(problems), 0)
 	}
 }
 
-// TestOldZones has a zone whose offset was not a multiple of 15 minutes: the store is asked for the nearest quarter
-// before.
+// TestOldZones has a zone whose offset was not a multiple of 15 minutes: the store gets the nearest quarter before.
 func TestOldZones(t *testing.T) {
 	store := sqlitetest.NewClickStore(t)
 	for _, zone := range []string{"UTC", "Pacific/Apia", "Africa/Cairo", "Asia/Kathmandu", "Australia/Lord_Howe"} {

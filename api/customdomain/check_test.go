@@ -206,7 +206,7 @@ func TestDomainDoesNotChangeHands(t *testing.T) {
 		answers := 0
 		f.dns.Handle("_linkstream."+host, func(w dns.ResponseWriter, query *dns.Msg) {
 			reply := new(dns.Msg).SetRcode(query, dns.RcodeServerFailure)
-			if answers++; answers%3 == 1 { // the look-up of the claim succeeds, that of the other proof is tried twice
+			if answers++; answers%3 == 1 { // the look-up of the claim succeeds, the look-up of the other proof is tried twice
 				record, err := dns.NewRR("_linkstream." + host + `. TXT "` + claim.Challenge + `"`)
 				testkit.Must(t, err)
 				reply.Rcode, reply.Answer = dns.RcodeSuccess, []dns.RR{record}
@@ -218,7 +218,7 @@ func TestDomainDoesNotChangeHands(t *testing.T) {
 		f.wantTakeover(t, claim, time.Time{})
 		f.holds(t, held)
 	})
-	t.Run("if the account that has it proves it again, and the grace period begins anew", func(t *testing.T) {
+	t.Run("if the account that has it proves it again, and the grace period begins again", func(t *testing.T) {
 		f, c, held, claim := contestedFixture(t)
 		f.pass(t, c, 6*day)
 		f.prove(t, held)

@@ -167,7 +167,7 @@ func TestVerifyIsLimitedPerAccount(t *testing.T) {
 	f := newFixture(t)
 	domain, other := f.add(t, f.account, host), f.add(t, f.other, host)
 	f.dns.Add(t, host+`. TXT "x"`)
-	for range 2 { // the limit starts anew with each minute, which turns once at most during this test
+	for range 2 { // the limit starts again with each minute, and a minute ends at most once during this test
 		minute := time.Now().Truncate(time.Minute)
 		for range 20 {
 			if _, _, err := f.Verify(t.Context(), domain); err != nil {

@@ -72,7 +72,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%q", others)
 		}
 	})
-	t.Run("one of the two records is not enough", func(t *testing.T) {
+	t.Run("one record without the other is not enough", func(t *testing.T) {
 		server := dnstest.Start(t)
 		server.Add(t, host+". CNAME sho.example.")
 		if r := verify(t, newVerifier(t, server.Addr())); r.OK() || !r.CNAME.OK() || r.TXT.Outcome != customdomain.NoName {

@@ -51,7 +51,7 @@ func TestSignUp(t *testing.T) {
 		s.browser(t).signIn(email, "another password").want(t, http.StatusUnprocessableEntity)
 		s.browser(t).signIn(email, password).wantTo(t, "/dashboard")
 	})
-	t.Run("names what is wrong beside each field, for whoever cannot see, too", func(t *testing.T) {
+	t.Run("names each problem at its field, for screen readers, too", func(t *testing.T) {
 		a := signUp(s.browser(t), "nobody", "short")
 		a.want(t, http.StatusUnprocessableEntity, "Please enter an email address", "A password needs at least 8 characters")
 		for _, part := range []string{

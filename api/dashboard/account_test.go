@@ -19,7 +19,7 @@ func TestChangePassword(t *testing.T) {
 	other := s.signedIn(t)
 	b := s.signedIn(t)
 	before := b.seen.cookie("linkstream").Value
-	t.Run("refuses what is wrong", func(t *testing.T) {
+	t.Run("refuses invalid input", func(t *testing.T) {
 		for _, c := range []struct{ current, fresh, again, problem, field string }{
 			{"wrong", fresh, fresh, "This is not your password.", "current"},
 			{password, "short", "short", "A password needs at least 8 characters", "new"},

@@ -16,7 +16,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// lockOut uses up what strangers may attempt for the account, and what anyone may from this machine.
+// lockOut uses up the attempts of clients without the browser's cookie: on the account, and from this machine.
 func (s *testService) lockOut(t *testing.T, address string) {
 	t.Helper()
 	s.attempt(t, dashboard.SignInByEmail, address, 10)
@@ -37,10 +37,10 @@ func TestKnownBrowser(t *testing.T) {
 		s.lockOut(t, email)
 		b.signIn(strings.ToUpper(email), password).wantTo(t, "/dashboard")
 	})
-	t.Run("has attempts of its own, as many as strangers", func(t *testing.T) {
+	t.Run("has attempts of its own, the same number as other clients", func(t *testing.T) {
 		s := start(t)
 		b := s.signedIn(t)
-		for range 9 { // the first attempt is that of the sign-in, as a stranger
+		for range 9 { // the sign-in was the first attempt, without the cookie
 			b.signIn(email, "wrong password").want(t, http.StatusUnprocessableEntity)
 		}
 		b.signIn(email, "wrong password").want(t, http.StatusUnprocessableEntity)
@@ -166,12 +166,12 @@ func TestSessionsPassAFlood(t *testing.T) {
 	flood.Wait()
 }
 
-// A sign-in that is refused costs the store nothing, however often it is sent.
+// Refused sign-ins make no call of the store, however many there are.
 func TestRefusedSignInsCostNothing(t *testing.T) {
 	s := start(t, openSignUp)
 	s.attempt(t, dashboard.SignInByAddress, "127.0.0.1", 30)
 	b := s.browser(t)
-	b.signIn(email, password).want(t, http.StatusTooManyRequests) // the service learns it
+	b.signIn(email, password).want(t, http.StatusTooManyRequests)
 	testkit.Must(t, s.links.Close())
 	for range 20 {
 		b.send("POST", "/dashboard/sign-in", url.Values{"email": {"x"}, "password": {"y"}}).want(t,

@@ -129,7 +129,7 @@ func TestChart(t *testing.T) {
 			}
 		}
 	})
-	t.Run("says in words what it shows", func(t *testing.T) {
+	t.Run("has its counts in words", func(t *testing.T) {
 		c := dashboard.NewChart(daysFrom("2026-11-19", 3, func(i int) (int64, int64) {
 			return 1000 * int64(i%2), 234 * int64(i%2)
 		}))
@@ -177,12 +177,11 @@ func staysWithinPlot(t *testing.T, n int) {
 	}
 }
 
-// The labels below the bars do not cover each other, whatever the number of days, on phones and where all labels are
-// shown.
+// The labels below the bars do not cover each other, for any number of days, on phones and where all labels are shown.
 func TestDatesBelow(t *testing.T) {
 	for n := 1; n <= 3500; n += 1 + n/12 {
 		c := dashboard.NewChart(daysFrom("2017-01-01", n, func(int) (int64, int64) { return 1, 0 }))
-		for plot, all := range map[float64]bool{208: false, 505: true} { // pixels, of a window of 320 and one of 641
+		for plot, all := range map[float64]bool{208: false, 505: true} { // pixels, in windows of 320 and 641
 			left := math.Inf(1)
 			for _, d := range c.Dates { // from the right
 				if d.Minor && !all {
@@ -199,7 +198,7 @@ func TestDatesBelow(t *testing.T) {
 	}
 }
 
-// A label of hours stands below the middle of its day, where it cannot be taken for the name of the next one.
+// A label of hours stands below the middle of its day, so that readers do not take it for the name of the next day.
 func TestDatesBelowHours(t *testing.T) {
 	for days := 3; days <= 31; days++ {
 		var hours []dashboard.Day

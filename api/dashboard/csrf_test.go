@@ -67,7 +67,7 @@ func TestForgedForms(t *testing.T) {
 			}
 		}
 	})
-	t.Run("are told by -api.url, whatever the Host header says", func(t *testing.T) {
+	t.Run("are compared with -api.url, for any Host header", func(t *testing.T) {
 		s := start(t, behindTLS)
 		for _, c := range []struct {
 			origin, host string
@@ -88,7 +88,7 @@ func TestForgedForms(t *testing.T) {
 			}
 		}
 	})
-	t.Run("are told by the Host header without -api.url, unless it is a name", func(t *testing.T) {
+	t.Run("are compared with the Host header without -api.url, unless it is a name", func(t *testing.T) {
 		s := start(t)
 		for _, c := range []struct {
 			origin, host string

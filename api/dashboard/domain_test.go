@@ -66,7 +66,7 @@ func (s *domainSite) prove(t *testing.T, domain schema.Domain) {
 
 func pathOf(domain schema.Domain) string { return fmt.Sprintf("/dashboard/domains/%d", domain.ID) }
 
-// lacks fails if the source of the page has one of texts.
+// lacks fails if the source of the page has any of texts.
 func (a answer) lacks(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -95,7 +95,7 @@ func TestDomains(t *testing.T) {
 			domain.Challenge, "sho.rt", "Not verified", "Verify")
 		b.seen.lacks(t, "Not found", `id="domain-id"`)
 	})
-	t.Run("what DNS lacks is told, record by record", func(t *testing.T) {
+	t.Run("missing records are listed one by one", func(t *testing.T) {
 		s.dns.Add(t, domain.Host+". CNAME elsewhere.example.net.", "elsewhere.example.net. A 192.0.2.1")
 		b.post(pathOf(domain)+"/verify").want(t, 200, "not verified yet", "elsewhere.example.net", "another name",
 			"NXDOMAIN")
@@ -258,13 +258,13 @@ func TestDomainThatChangesHands(t *testing.T) {
 		s.one.get("/dashboard").want(t, 200, "go.example.com : its DNS records have been missing since")
 	})
 	claim := s.domain(t, s.two, s.other, "go.example.com")
-	t.Run("tells both accounts when it will", func(t *testing.T) {
+	t.Run("shows both accounts when it will", func(t *testing.T) {
 		s.dns.Add(t, "_linkstream."+claim.Host+`. TXT "`+claim.Challenge+`"`)
 		s.two.post(pathOf(claim)+"/verify").want(t, http.StatusConflict, "you get the domain on", "Keep your records")
 		s.two.get(pathOf(claim)).want(t, 200, "Another account has this domain, but its records are gone", "Not verified")
 		s.one.get(pathOf(held)).want(t, 200, "Another account has proved that it controls go.example.com")
 	})
-	t.Run("tells both accounts when it has", func(t *testing.T) {
+	t.Run("shows both accounts when it has", func(t *testing.T) {
 		testkit.Must(t, s.links.ContestDomain(t.Context(), held.ID, claim.ID, time.Now().Add(-customdomain.Grace)))
 		s.two.post(pathOf(claim)+"/verify").wantTo(t, pathOf(claim))
 		s.two.follow().want(t, 200, "go.example.com is verified")

@@ -9,7 +9,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// hostile is text that would be an element or end an attribute, if it were not escaped.
+// hostile is text that is an element, or ends an attribute, unless it is escaped.
 const hostile = `<img src=x onerror=alert(1)>"'><script>alert(2)</script>`
 
 func TestWhatPeopleWriteIsEscaped(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"linkstream/api/request"
 )
 
-// For tests of what pages are made of.
+// For tests of the parts of pages.
 var (
 	NewChart     = func(days []dayClicks) chart { return newChart(english, time.UTC, days, time.Time{}) }
 	ChartSince   = func(days []dayClicks, since time.Time) chart { return newChart(english, time.UTC, days, since) }

@@ -36,7 +36,7 @@ func TestFailures(t *testing.T) {
 		}
 		s.browser(t).get("/dashboard/sign-in").want(t, http.StatusOK) // which needs no store
 	})
-	t.Run("of our own are a page that tells nothing", func(t *testing.T) {
+	t.Run("of our own are a page without the cause", func(t *testing.T) {
 		down.Store(schema.Errorf(schema.CodeInternal, "secret cause"))
 		defer down.Store(nil)
 		a := b.get("/dashboard")
@@ -57,8 +57,8 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// TestStoreErrorsStayInside requires that the text of an error without a message for clients is on no page, whatever
-// its code.
+// TestStoreErrorsStayInside requires that the text of an error without a message for clients is on no page, for any
+// code.
 func TestStoreErrorsStayInside(t *testing.T) {
 	var failing atomic.Pointer[schema.Error]
 	s := startFaulty(t, storetest.FaultOf(func(context.Context) error {

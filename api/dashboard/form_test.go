@@ -15,7 +15,7 @@ func TestFormsAreBounded(t *testing.T) {
 		form.Set("filler", strings.Repeat("x", size-len(form.Encode())))
 		return form
 	}
-	t.Run("to 8 KiB for those who are not signed in", func(t *testing.T) {
+	t.Run("to 8 KiB without a session", func(t *testing.T) {
 		for _, path := range []string{"/dashboard/sign-in", "/dashboard/sign-up", "/dashboard/none"} {
 			for size, tooLarge := range map[int]bool{8 << 10: false, 8<<10 + 1: true, 60 << 10: true} {
 				a := s.browser(t).send("POST", path, fill(size, url.Values{"email": {"x"}, "password": {"y"}}))

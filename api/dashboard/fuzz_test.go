@@ -11,7 +11,7 @@ import (
 	"linkstream/api/dashboard"
 )
 
-// FuzzNextPath checks that, whatever an address asks for, a sign-in
+// FuzzNextPath checks that, for every address that names a page, a sign-in
 //   - leads to a page of the dashboard, on this host,
 //   - by an address that needs no escapes in a header.
 func FuzzNextPath(f *testing.F) {
@@ -37,7 +37,7 @@ func FuzzNextPath(f *testing.F) {
 	})
 }
 
-// FuzzBrowserName checks that no User-Agent header does harm: it says something, shorter than the header or so.
+// FuzzBrowserName checks that every User-Agent header has a name, at most 40 bytes longer than the header.
 func FuzzBrowserName(f *testing.F) {
 	for _, agent := range []string{"", "curl/8.0", "(", ";;(/",
 		"Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"} {
@@ -50,8 +50,8 @@ func FuzzBrowserName(f *testing.F) {
 	})
 }
 
-// FuzzForm checks that no cookie and no form makes the dashboard fail, and that a cookie that is not a session's shows
-// nothing but the way to the sign-in page.
+// FuzzForm checks that no cookie and no form makes the dashboard fail, and that a cookie without a session leads to the
+// sign-in page only.
 func FuzzForm(f *testing.F) {
 	for _, seed := range []struct{ path, cookie, form string }{
 		{"/dashboard/links", "", "long_url=https://example.com/&custom_alias=abc&domain_id=0"},
@@ -108,8 +108,7 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// FuzzUpload checks that a form has a file or an error, whatever was sent, and no file without the session's token
-// before it.
+// FuzzUpload checks that every form has a file or an error, and no file without the session's token before it.
 func FuzzUpload(f *testing.F) {
 	const part = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nno column\r\n--b--\r\n"
 	for _, seed := range []struct{ kind, body string }{

@@ -16,7 +16,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// always is what stands in the header of every answer.
+// always are the header fields of every answer.
 var always = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " +
 		"'self'; " +
@@ -170,7 +170,7 @@ func TestPages(t *testing.T) {
 		b.get("/dashboard/none").want(t, http.StatusNotFound)
 		testkit.Equal(t, "look-ups for a page of the dashboard", sessions.Load()-before, 1)
 	})
-	t.Run("pages load what is served here, and run nothing in line", func(t *testing.T) {
+	t.Run("pages load from this service alone, and run no script in line", func(t *testing.T) {
 		for _, path := range []string{"/dashboard", "/dashboard/tokens", "/dashboard/account", "/dashboard/none"} {
 			body := b.get(path).body
 			for _, match := range regexp.MustCompile(`(?:src|rel="[^"]*"[^>]* href)="([^"]+)"`).FindAllStringSubmatch(body, -1) {

@@ -109,7 +109,7 @@ func TestBehaviour(t *testing.T) {
 		page.want(t, http.StatusOK, "Overview")
 		wantInput(t, page, "variants.1.weight", "50")
 	})
-	t.Run("says beside each field what is wrong", func(t *testing.T) {
+	t.Run("names each problem at its field", func(t *testing.T) {
 		page := b.edit(path, "long_url", "https://example.org/", "rules.0.name", "Phones", "rules.0.if.os", "BeOS",
 			"rules.1.name", "all", "variants.0.name", "red", "variants.0.weight", "most", "card.description", "no title",
 			"max_clicks", "many")

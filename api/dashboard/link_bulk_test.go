@@ -46,7 +46,7 @@ func TestCreateMany(t *testing.T) {
 		b.post("/dashboard/bulk", "links", "https://example.org/ taken", "domain_id", id(domain.ID)).want(t, http.StatusOK,
 			"1 link is ready", "go.example.org/ taken", "Create more")
 	})
-	t.Run("says what is wrong with all of them", func(t *testing.T) {
+	t.Run("names the problems of all of them", func(t *testing.T) {
 		b.post("/dashboard/bulk", "links", " \n ").want(t, http.StatusUnprocessableEntity, "Please paste at least one URL.")
 		b.post("/dashboard/bulk", "links", "x", "domain_id", "99").want(t, http.StatusUnprocessableEntity,
 			"No links were created", "must be a verified domain")

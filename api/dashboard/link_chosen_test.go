@@ -65,7 +65,7 @@ func TestChosenLinks(t *testing.T) {
 		}
 		chosen("all", "true", "do", "export", "back", odd).wantTo(t, "/dashboard/export.csv?q=org%2F1")
 	})
-	t.Run("says what was not done", func(t *testing.T) {
+	t.Run("names the links that were not changed", func(t *testing.T) {
 		full := s.addLink(t, "full", "https://example.org/full")
 		tags := strings.Fields("a b c d e f g h i j")
 		testkit.Must(t, s.links.UpdateLink(t.Context(), &full, schema.LinkEdit{Tags: &tags}, full.CreatedAt))

@@ -34,7 +34,7 @@ func TestWithScheme(t *testing.T) {
 	}
 }
 
-// Typed or pasted text arrives whole, and the service says what is wrong with it.
+// Typed or pasted text arrives whole, and the service names each problem.
 func TestTypedText(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(t)
@@ -95,7 +95,7 @@ func TestASearchOutlastsCreation(t *testing.T) {
 	}
 }
 
-// What was typed before a session ended is there after the sign-in.
+// A form that was typed before a session ended is filled in after the sign-in.
 func TestTypedTextOutlastsTheSession(t *testing.T) {
 	s := start(t)
 	domain := s.addDomain(t, "go.example.com", true)
@@ -159,7 +159,7 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 		b.send(http.MethodPost, "/dashboard/links/0/x/active", url.Values{"back": {"https://evil.example/"}}).wantTo(t,
 			"/dashboard/sign-in?notice=ended&next="+url.QueryEscape("/dashboard/links/0/x"))
 	})
-	t.Run("except what is too long for an address, and secrets", func(t *testing.T) {
+	t.Run("except secrets, and text that is too long for an address", func(t *testing.T) {
 		b := s.browser(t)
 		for path, form := range map[string]url.Values{
 			"/dashboard/links":            {"long_url": {"https://example.org/" + strings.Repeat("%", 2000)}},

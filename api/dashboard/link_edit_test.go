@@ -42,7 +42,7 @@ func TestEdit(t *testing.T) {
 			t.Errorf("not cleared: %+v, %v", link, err)
 		}
 	})
-	t.Run("says beside each field what is wrong, and keeps the text", func(t *testing.T) {
+	t.Run("names each problem at its field, and keeps the text", func(t *testing.T) {
 		page := b.edit(path, "long_url", "ftp://example.org/", "title", strings.Repeat("x", 201), "tags", "gut schön",
 			"utm_source", "poster")
 		page.want(t, http.StatusUnprocessableEntity, "The long URL must begin with http", "The title must have at most 200",
@@ -72,7 +72,7 @@ func TestEdit(t *testing.T) {
 			t.Errorf("the fields are closed:\n%s", page.body)
 		}
 	})
-	t.Run("sets when it expires, what follows, and what is added", func(t *testing.T) {
+	t.Run("sets the expiry, the expired URL and the query", func(t *testing.T) {
 		b.edit(path, "long_url", "https://example.org/", "expires_at", "2099-03-01T12:30", "expired_url", "example.org/late",
 			"forward_query", "true").wantTo(t, path)
 		b.follow().want(t, http.StatusOK, "expires 1 Mar 2099, 12:30", "then leads to https://example.org/late",

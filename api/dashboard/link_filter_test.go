@@ -61,7 +61,7 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%q does not say that there is none: %s", query, page.text())
 		}
 	}
-	t.Run("are named beside a search that they narrow", func(t *testing.T) {
+	t.Run("are shown with the search that they narrow", func(t *testing.T) {
 		page := b.get("/dashboard/links?q=first&state=off")
 		page.want(t, http.StatusOK, "No links with this filter match “ first ” Search all links")
 		if !strings.Contains(page.body, `href="/dashboard/links?q=first"`) {
@@ -72,7 +72,7 @@ func TestFilters(t *testing.T) {
 	t.Run("stay with the next action", func(t *testing.T) {
 		page := b.get("/dashboard/links?tag=print&sort=created_at")
 		const self = `value="/dashboard/links?page=1&amp;sort=created_at&amp;tag=print"`
-		if n := strings.Count(page.body, self); n != 2 { // the form for a new link, and that of all links
+		if n := strings.Count(page.body, self); n != 2 { // the form for a new link, and the form of all links
 			t.Errorf("%d forms lead back to the list", n)
 		}
 		if !strings.Contains(page.body, `href="/dashboard/links?tag=web"`) ||
@@ -107,7 +107,7 @@ func TestFilters(t *testing.T) {
 			}
 		}
 	})
-	t.Run("say what is wrong with them", func(t *testing.T) {
+	t.Run("name their problems", func(t *testing.T) {
 		b.get("/dashboard/links?tag=No+Tag").want(t, http.StatusUnprocessableEntity, "A tag has 1 to 32 characters")
 		b.get("/dashboard/links?q="+url.QueryEscape("a b c d e f g h i")).want(t, http.StatusUnprocessableEntity,
 			"A search has at most 8 words")

@@ -135,7 +135,7 @@ func TestShortenForm(t *testing.T) {
 		"no domain":            {"https://example.org/", "", "x", "domain_id", "verified domain of yours"},
 		"an unverified domain": {"https://example.org/", "", fmt.Sprint(claimed.ID), "domain_id", "verified domain of yours"},
 	} {
-		t.Run("says beside the field what is wrong with "+name, func(t *testing.T) {
+		t.Run("names at the field the problem of "+name, func(t *testing.T) {
 			page := b.post("/dashboard/links", "long_url", c.longURL, "custom_alias", c.alias, "domain_id", c.domain)
 			page.want(t, http.StatusUnprocessableEntity, c.problem)
 			beside := regexp.MustCompile(`id="` + c.field + `-problem">[^<]*` + regexp.QuoteMeta(c.problem))

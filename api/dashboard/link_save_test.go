@@ -35,12 +35,12 @@ func (b *browser) edit(path string, fields ...string) answer {
 
 // TestEditConflict opens the form of a link twice.
 func TestEditConflict(t *testing.T) {
-	var meanwhile atomic.Pointer[func()] // is done before the next edit reaches the store
+	var before atomic.Pointer[func()] // is called before the next edit reaches the store
 	s := startFaulty(t, func(_ context.Context, method string) error {
 		if method != "UpdateLink" {
 			return nil
 		}
-		if do := meanwhile.Swap(nil); do != nil {
+		if do := before.Swap(nil); do != nil {
 			(*do)()
 		}
 		return nil
@@ -86,7 +86,7 @@ func TestEditConflict(t *testing.T) {
 		b.post(path+"/edit", "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity,
 			"This link was changed")
 	})
-	t.Run("is not what others change beside the form", func(t *testing.T) {
+	t.Run("is not a change of fields outside the form", func(t *testing.T) {
 		seen := b.get(path + "/edit").version(t)
 		storetest.SetActive(t, s.links, 0, "sale", false)
 		b.post(path+"/edit", "version", seen, "long_url", "https://second.example/").wantTo(t, path)
@@ -122,12 +122,12 @@ func TestEditConflict(t *testing.T) {
 	})
 	t.Run("is noticed between the look at the link and the edit", func(t *testing.T) {
 		seen := b.get(path + "/edit").version(t)
-		meanwhile.Store(new(func() {
+		before.Store(new(func() {
 			was := link()
-			testkit.Must(t, s.links.UpdateLink(t.Context(), &was, schema.LinkEdit{Title: new("meanwhile")}, time.Now()))
+			testkit.Must(t, s.links.UpdateLink(t.Context(), &was, schema.LinkEdit{Title: new("other")}, time.Now()))
 		}))
 		b.post(path+"/edit", "version", seen, "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity,
-			"Now: meanwhile")
-		testkit.Equal(t, "title", link().Title, "meanwhile")
+			"Now: other")
+		testkit.Equal(t, "title", link().Title, "other")
 	})
 }

@@ -92,7 +92,7 @@ func TestLinkPage(t *testing.T) {
 		s.count(t, click{link: quiet, at: now, browser: "Firefox"})
 		b.get("/dashboard/links/0/"+quiet.Hash).want(t, http.StatusOK, "They are known for clicks from public addresses")
 	})
-	t.Run("gives the script what changes, alone", func(t *testing.T) {
+	t.Run("gives the script the changing parts alone", func(t *testing.T) {
 		page := b.get("/dashboard/links/0/sale?part=report")
 		page.want(t, http.StatusOK, "1,255 clicks since", "Counting progress unknown")
 		if strings.Contains(page.body, "<html") || strings.Contains(page.body, "csrf") {
@@ -296,7 +296,7 @@ func TestPagesWithoutTheClickStore(t *testing.T) {
 	}
 }
 
-// waitingClicks is a log in which so many clicks wait, the first since a moment.
+// waitingClicks is a log with a number of waiting clicks, and the time of the first.
 type waitingClicks struct {
 	clicks atomic.Int64
 	since  time.Time

@@ -96,7 +96,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("%d links, error %v", total, err)
 		}
 	})
-	t.Run("imports it, and says what it skipped", func(t *testing.T) {
+	t.Run("imports it, and names the skipped rows", func(t *testing.T) {
 		b.startImport(t).wantTo(t, "/dashboard/import")
 		b.waitImport(t, "was imported").want(t, http.StatusOK, "5 rows: 2 created, 1 already there, 2 skipped.",
 			"See your links")
@@ -115,7 +115,7 @@ func TestImport(t *testing.T) {
 		b.post("/dashboard/import/start", "id", "none").want(t, http.StatusUnprocessableEntity,
 			"The file is not there any more")
 	})
-	t.Run("tells what cannot be imported", func(t *testing.T) {
+	t.Run("names the rows that cannot be imported", func(t *testing.T) {
 		b.upload("", "").want(t, http.StatusUnprocessableEntity, "Please choose a file that is not empty.")
 		b.sendBody("/dashboard/import", "text/plain", strings.NewReader("x")).want(t, http.StatusUnprocessableEntity,
 			"Please choose a file")
@@ -125,7 +125,7 @@ func TestImport(t *testing.T) {
 			b.upload("links.csv", file, csrf...).want(t, http.StatusForbidden, "This form has expired")
 		}
 	})
-	t.Run("refuses what is too large, whether or not the length is told", func(t *testing.T) {
+	t.Run("refuses a file that is too large, with and without a Content-Length", func(t *testing.T) {
 		large := file + strings.Repeat("x,https://example.org/\n", 33<<20/23)
 		b.upload("large.csv", large).want(t, http.StatusUnprocessableEntity, "larger than 32 MiB")
 		var body bytes.Buffer
@@ -144,7 +144,7 @@ func TestImport(t *testing.T) {
 	})
 }
 
-// TestInterruptedImport has what a process leaves that is killed in mid-import: deploy/test/e2e kills one.
+// TestInterruptedImport has the state that a process leaves if it is killed in mid-import. deploy/test/e2e kills one.
 func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -208,7 +208,7 @@ func TestExport(t *testing.T) {
 	if head := b.send(http.MethodHead, "/dashboard/export.csv", nil); head.status != http.StatusOK || head.body != "" {
 		t.Errorf("HEAD answers %d", head.status)
 	}
-	t.Run("has what the list has", func(t *testing.T) {
+	t.Run("has the links of the list", func(t *testing.T) {
 		const filtered = "/dashboard/export.csv?q=SECOND&amp;state=on"
 		if !strings.Contains(b.get("/dashboard/links?q=SECOND&state=on").body,
 			`href="`+filtered+`" download>Export 1 link<`) {

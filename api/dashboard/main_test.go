@@ -146,13 +146,13 @@ type browser struct {
 	base   string
 	agent  string
 	fields http.Header // of every request
-	host   string      // the Host header, if not that of base
+	host   string      // the Host header, if it is not the host of base
 	client *http.Client
 	seen   answer
 	at     string // path of seen
 }
 
-// answer is what a browser got.
+// answer is an answer as a browser gets it.
 type answer struct {
 	status int
 	header http.Header
@@ -277,7 +277,7 @@ func (a answer) cookie(name string) *http.Cookie {
 	return nil
 }
 
-// text returns what a page says, without its elements.
+// text returns the text of a page, without its elements.
 func (a answer) text() string {
 	var text strings.Builder
 	rest := a.body
@@ -293,7 +293,7 @@ func (a answer) text() string {
 	}
 }
 
-// want fails unless the answer has the status and its text has all of texts.
+// want fails unless the answer has the status and its text contains each of texts.
 func (a answer) want(t *testing.T, status int, texts ...string) {
 	t.Helper()
 	if a.status != status {

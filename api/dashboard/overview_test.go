@@ -23,7 +23,7 @@ func TestOverview(t *testing.T) {
 			wantTo(t, "/dashboard?made=0.first")
 		b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/ first", "Create a link", "1 link")
 	})
-	t.Run("keeps what is wrong in its form", func(t *testing.T) {
+	t.Run("keeps invalid input in its form", func(t *testing.T) {
 		page := b.post("/dashboard/links", "long_url", "nothing", "custom_alias", "first", "back", "/dashboard")
 		page.want(t, http.StatusUnprocessableEntity, "Overview", "Today")
 		if !strings.Contains(page.body, `value="nothing"`) || !strings.Contains(page.body, `value="first"`) {
@@ -75,7 +75,7 @@ func TestOverview(t *testing.T) {
 			t.Error("it names another account's link")
 		}
 	})
-	t.Run("gives the script what changes, alone", func(t *testing.T) {
+	t.Run("gives the script the changing parts alone", func(t *testing.T) {
 		page := b.get("/dashboard?part=report")
 		page.want(t, http.StatusOK, "Today 42", "Counting progress unknown")
 		if strings.Contains(page.body, "<html") {
@@ -92,7 +92,7 @@ func utc(text string) time.Time {
 	return at
 }
 
-// TestMidnight checks at which clock a click belongs to which day, from the store to the numbers.
+// TestMidnight checks to which day a click around midnight belongs, from the store to the numbers.
 func TestMidnight(t *testing.T) {
 	s := start(t)
 	link := s.addLink(t, "sale", "https://example.org/")
@@ -112,7 +112,7 @@ func TestMidnight(t *testing.T) {
 		"2026-11-21T00:00:00Z":     "2026-11-15..2026-11-21 2/4 24",
 		"2026-11-21T23:59:59.999Z": "2026-11-15..2026-11-21 2/4 24",
 		"2026-11-22T00:00:00Z":     "2026-11-16..2026-11-22 0/4 0",
-		"2026-11-20T23:59:59Z":     "2026-11-14..2026-11-21 1/4 24", // the last clicks are of a clock that is ahead
+		"2026-11-20T23:59:59Z":     "2026-11-14..2026-11-21 1/4 24", // the clock of the last clicks is ahead
 	} {
 		days := daysOf(utc(now), 6)
 		on := map[string]int64{}

@@ -13,7 +13,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// An account that sends requests without end is refused before it costs much, and others notice nothing.
+// An account that sends requests without end is refused before it costs much, and delays no other account.
 func TestRequestsOfAnAccountArePaced(t *testing.T) {
 	t.Parallel()
 	s := start(t, openSignUp, func(cfg *apiservice.Config) { cfg.PagesPerSecond = 1 })

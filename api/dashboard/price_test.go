@@ -9,7 +9,7 @@ import (
 	"linkstream/schema"
 )
 
-// A handler whose work is not constant takes turns, and says so at its route.
+// A handler whose work is not constant takes turns, and its route has the price.
 func TestEveryHandlerHasAPrice(t *testing.T) {
 	d, err := dashboard.New(dashboard.Config{URL: schema.MustParseBaseURL("http://localhost"), SignUp: true,
 		PagesPerSecond: 1},

@@ -33,7 +33,7 @@ func (b *browser) share(t *testing.T, fields ...string) string {
 
 var anyLink = regexp.MustCompile(`<a [^>]*href="([^"]*)"`)
 
-// wantReadable requires that a page is a shared report that leads nowhere but to itself.
+// wantReadable requires that a page is a shared report, whose links all lead to the report itself.
 func wantReadable(t *testing.T, page answer, path string, texts ...string) {
 	t.Helper()
 	page.want(t, http.StatusOK, texts...)
@@ -93,7 +93,7 @@ func TestSharedReports(t *testing.T) {
 			}
 		}
 	})
-	t.Run("are in the time zone of the account, whatever the reader's", func(t *testing.T) {
+	t.Run("are in the time zone of the account, not of the reader", func(t *testing.T) {
 		testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{TimeZone: "Asia/Tokyo"}))
 		defer func() { testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{})) }()
 		reader := s.browser(t)
@@ -133,7 +133,7 @@ func TestSharedReports(t *testing.T) {
 			testkit.Must(t, s.links.SetSuspended(t.Context(), s.account.ID, false))
 			reader.get(path).want(t, http.StatusOK)
 		})
-	t.Run("are refused with what is wrong", func(t *testing.T) {
+	t.Run("are refused with their problems", func(t *testing.T) {
 		for field, value := range map[string]string{"hash": "none-of-mine", "domain_id": "77", "tag": "A b",
 			"expires_at": "2020-01-01T00:00", "password": "abc"} {
 			owner.get("/dashboard/shares")
@@ -241,8 +241,8 @@ func TestReaderHoldsNobodyUp(t *testing.T) {
 	reader.seen.want(t, http.StatusOK, "Clicks 12")
 }
 
-// TestManyReadersOfASharedReport floods a shared report whose readings take long. Its readers take one reading at a
-// time, so that its owner's reports are answered during it.
+// TestManyReadersOfASharedReport floods a shared report that the store reads slowly. Readers take one read at a time,
+// so that the owner's reports are answered.
 func TestManyReadersOfASharedReport(t *testing.T) {
 	const reading = 100 * time.Millisecond
 	var readings, running, most atomic.Int64
@@ -279,7 +279,7 @@ func TestManyReadersOfASharedReport(t *testing.T) {
 		owner.get("/dashboard/report").want(t, http.StatusOK, "Clicks 12")
 	}
 	flood.Wait()
-	if most.Load() > 3 { // two of the owner, and one of readers
+	if most.Load() > 3 { // two by the owner, and one by readers
 		t.Errorf("%d reports are read at the same time", most.Load())
 	}
 	close(statuses)

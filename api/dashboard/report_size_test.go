@@ -12,7 +12,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// busyClicks has tens of millions of clicks, and as many names and links as a report has.
+// busyClicks has tens of millions of clicks, and the largest number of names and links that a report shows.
 type busyClicks struct {
 	storetest.FaultyClicks
 	links []schema.Link

@@ -141,7 +141,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("a filter has no name: %s", page.text())
 		}
 	})
-	t.Run("of all links has totals by domain and tag, and is that of one of them", func(t *testing.T) { reportsTotals(t) })
+	t.Run("of all links has totals by domain and tag, and can be of one of them", func(t *testing.T) { reportsTotals(t) })
 	t.Run("has hours, in the time zone that is asked for", func(t *testing.T) {
 		page := b.get(of("&interval=hour"))
 		page.want(t, http.StatusOK, "Clicks per hour", "Each bar is an hour")
@@ -151,7 +151,7 @@ func TestReport(t *testing.T) {
 		// the last hour is on the next day there
 		b.get(of("&tz=Asia/Tokyo")).want(t, http.StatusOK, "Clicks 7", "Days are in Asia/Tokyo")
 	})
-	t.Run("has the account's time zone, else that of the browser, unless another is asked for", func(t *testing.T) {
+	t.Run("has the account's time zone, else the browser's, unless another is asked for", func(t *testing.T) {
 		reader := s.signedIn(t)
 		in := func(cookie, fields, zone string) {
 			t.Helper()
@@ -171,7 +171,7 @@ func TestReport(t *testing.T) {
 		defer func() { testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{})) }()
 		in("Asia/Tokyo", "", "Europe/Vienna")
 	})
-	t.Run("says what is wrong beside each field", func(t *testing.T) {
+	t.Run("names each problem at its field", func(t *testing.T) {
 		for fields, problem := range map[string]string{"from=x": "The day must be a date",
 			"from=2026-01-02&to=2026-01-01": "must not be before", "from=2020-01-01&interval=hour": "at most 31 days"} {
 			page := b.get("/dashboard/report?" + fields)
@@ -190,7 +190,7 @@ func TestReport(t *testing.T) {
 		defer down.Store(false)
 		b.get(of("")).want(t, http.StatusOK, "Clicks cannot be shown at the moment", "From", "Other days")
 	})
-	t.Run("says what helps if it takes too long, and is not in the log then", func(t *testing.T) {
+	t.Run("has advice if it takes too long, and is not in the log then", func(t *testing.T) {
 		slow.Store(true)
 		defer slow.Store(false)
 		logged := s.log.String()
@@ -199,7 +199,7 @@ func TestReport(t *testing.T) {
 	})
 }
 
-// reportsTotals counts clicks on links with and without tags, on two domains, and on one that is deleted then.
+// reportsTotals counts clicks on links with and without tags, on two domains, and on a link that is then deleted.
 func reportsTotals(t *testing.T) {
 	s := start(t)
 	links := s.addTagged(t, []string{"print", "sale"}, []string{"sale"}, nil, nil)

@@ -68,7 +68,7 @@ func TestTags(t *testing.T) {
 		b.post("/dashboard/tags/sale/rename", "new_tag", "web", "merge", "web").wantTo(t, "/dashboard/tags")
 		b.follow().want(t, http.StatusOK, "2 tags", "is now “web” on 2 links", "web 3 7")
 	})
-	t.Run("have names that are told what is wrong with them", func(t *testing.T) {
+	t.Run("have their problems named", func(t *testing.T) {
 		for name, problem := range map[string]string{"": "A tag has 1 to 32 characters", "two words": "A tag has",
 			strings.Repeat("x", 33): "A tag has",
 			"web":                   "The new name must be different."} {

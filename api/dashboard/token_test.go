@@ -81,7 +81,7 @@ func TestTokens(t *testing.T) {
 		b.post("/dashboard/tokens/revoke", "token", id(tokens[0].ID)).wantTo(t, "/dashboard/tokens")
 		revoked := time.Now()
 		b.follow().want(t, http.StatusOK, "The token “My script” was revoked.", "No tokens yet")
-		for s.callAPI(t, token) != http.StatusUnauthorized { // how soon is tested exactly beside the cache
+		for s.callAPI(t, token) != http.StatusUnauthorized { // the test of the cache has the exact time
 			if time.Since(revoked) > testkit.Patience {
 				t.Fatal("it still works")
 			}

@@ -17,7 +17,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// One account exports one file at a time, and holds nobody else up.
+// An account exports one file at a time, and does not delay other accounts.
 func TestExportsTakeTurns(t *testing.T) {
 	held, began := make(chan struct{}), make(chan struct{})
 	var exports atomic.Int64
@@ -50,7 +50,7 @@ func TestExportsTakeTurns(t *testing.T) {
 	b.get("/dashboard/export.csv").want(t, http.StatusOK, "first")
 }
 
-// A client that reads a file too slowly does not get it. The time in which it waits for the server does not count.
+// A client that reads a file too slowly does not get it. Time in which it waits for the server does not count.
 func TestSlowReadersOfFiles(t *testing.T) {
 	const size = 8 << 20
 	// read reads a file at a speed, in bytes per second, from a server that takes pause before each KiB.

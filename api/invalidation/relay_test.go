@@ -17,7 +17,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// topic keeps what is published.
+// topic keeps the published changes.
 type topic struct {
 	mu        sync.Mutex
 	published []schema.Change

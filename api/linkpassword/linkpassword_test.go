@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 		testkit.Must(t, err)
 		return verdict
 	}
-	t.Run("says what is right", func(t *testing.T) {
+	t.Run("accepts the right password", func(t *testing.T) {
 		for _, a := range []struct {
 			link     int64
 			password string

@@ -23,7 +23,7 @@ func TestCreateAll(t *testing.T) {
 	f.addDomain(t, f.owner, "later.example.org", false)
 	_, err := f.create(t, "https://example.com/", "taken", 0)
 	testkit.Must(t, err)
-	t.Run("says what became of each request, as Create does", func(t *testing.T) {
+	t.Run("has an outcome for each request, as Create has", func(t *testing.T) {
 		reqs := []links.Request{
 			{LongURL: "https://example.com/1", CustomAlias: new("twice"), ExpiredURL: new("x")},
 			{LongURL: "https://example.com/2", CustomAlias: new("twice"), Title: "Two", Tags: []string{"b", "a"}},

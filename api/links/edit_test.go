@@ -20,7 +20,7 @@ func TestEdit(t *testing.T) {
 		testkit.Equal(t, "tags", got.Tags, []string{"a", "b"})
 		testkit.Equal(t, "expiry", got.ExpiresAt, at.Truncate(time.Second))
 	})
-	t.Run("clears what can be cleared", func(t *testing.T) {
+	t.Run("clears optional fields", func(t *testing.T) {
 		got, err := f.Edit(t.Context(), link, links.Edit{Title: new(""), Tags: new([]string(nil)),
 			ExpiresAt:  new(time.Time{}),
 			ExpiredURL: new("")})
@@ -33,7 +33,7 @@ func TestEdit(t *testing.T) {
 		_, err := f.Edit(t.Context(), link, links.Edit{ExpiresAt: new(time.Now())})
 		testkit.WantError(t, err, schema.CodeInvalid)
 	})
-	t.Run("names the expired URL in what is wrong with it", func(t *testing.T) {
+	t.Run("names the expired URL in its problem", func(t *testing.T) {
 		_, err := f.Edit(t.Context(), link, links.Edit{ExpiredURL: new("ftp://example.com/")})
 		invalid, _ := err.(*schema.Error)
 		testkit.WantCode(t, err, schema.CodeInvalid)

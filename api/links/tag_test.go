@@ -86,8 +86,8 @@ func TestManyTags(t *testing.T) {
 	testkit.WantCode(t, err, schema.CodeInvalid)
 }
 
-// manyAlike is a store of n links with the tags a and b, whose counts of clicks take a while. Each link has as many
-// clicks as counts have begun.
+// manyAlike is a store of n links with the tags a and b, whose counts of clicks take a while. The clicks of a link are
+// the number of counts that have begun.
 type manyAlike struct {
 	schema.LinkStore
 	n      int64
@@ -127,7 +127,7 @@ func (s *manyAlike) ClickCounts(_ context.Context, ids []int64) (map[int64]int64
 	return counts, nil
 }
 
-// countTags returns the clicks of the tags of a store, for a caller that has some time.
+// countTags returns the clicks of the tags of a store, with a deadline.
 func countTags(t *testing.T, s *links.Shortener, store *manyAlike, patience time.Duration) (clicks []int64,
 	err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -10,7 +10,7 @@ import (
 	"linkstream/schema"
 )
 
-// longURL returns a URL of n characters. Those after the host have width bytes each.
+// longURL returns a URL of n characters. Characters after the host have width bytes each.
 func longURL(n, width int) string {
 	const start = "https://example.com/"
 	return start + strings.Repeat(map[int]string{1: "a", 2: "ä", 4: "💩"}[width], n-len(start))

@@ -28,7 +28,7 @@ import (
 type stores struct {
 	mu      sync.Mutex
 	clicks  map[int64]schema.Period // by link
-	links   []int64                 // those of account 1 with the tag
+	links   []int64                 // the links of account 1 with the tag
 	revoked map[int64]bool
 	fails   error
 	asked   queries
@@ -95,7 +95,7 @@ func (s *stores) ValidTokens(_ context.Context, ids []int64) ([]int64, error) {
 
 func (s *stores) ValidSessions(context.Context, []int64, time.Time) ([]int64, error) { return nil, nil }
 
-// service serves streams: the path /LINK/ACCOUNT/TOKEN asks for one of a link, /tag/ACCOUNT/TOKEN for one of a tag.
+// service serves streams of a link at /LINK/ACCOUNT/TOKEN, and of a tag at /tag/ACCOUNT/TOKEN.
 type service struct {
 	*stores
 	listener *fasthttputil.InmemoryListener
@@ -180,8 +180,8 @@ func (s *service) open(t *testing.T, path string) *client {
 	return c
 }
 
-// said returns what the client has received by now.
-func (c *client) said() (lines []string) {
+// received returns the bytes that the client has received so far.
+func (c *client) received() (lines []string) {
 	synctest.Wait()
 	for {
 		select {
@@ -227,36 +227,36 @@ func TestHub(t *testing.T) {
 		func(t *testing.T, s *service) {
 			began := time.Now()
 			c := s.open(t, "/7/1/1")
-			testkit.Equal(t, "first", c.said(), eventAt(began, 0, 0))
+			testkit.Equal(t, "first", c.received(), eventAt(began, 0, 0))
 			time.Sleep(100 * time.Millisecond)
 			for n := range 20 {
 				s.change(func() { s.clicks[7] = schema.Period{People: int64(n + 1), Bots: int64(n)} })
 				time.Sleep(time.Second)
-				if said := slices.DeleteFunc(c.said(), func(line string) bool { return line == ":" }); len(said) != 3 ||
+				if said := slices.DeleteFunc(c.received(), func(line string) bool { return line == ":" }); len(said) != 3 ||
 					said[2] != fmt.Sprintf("data: %d %d", n+1, n) {
 					t.Errorf("after change %d: %q", n, said)
 				}
 			}
 			time.Sleep(time.Minute)
-			testkit.Equal(t, "quiet minute", c.said(), []string{":", ":", ":", ":"})
+			testkit.Equal(t, "quiet minute", c.received(), []string{":", ":", ":", ":"})
 		})
 	inBubble(t, "a stream outlives the write timeout of the server", func(t *testing.T, s *service) {
 		c := s.open(t, "/7/1/1")
 		time.Sleep(time.Hour)
 		s.change(func() { s.clicks[7] = schema.Period{People: 1} })
 		time.Sleep(time.Second)
-		said := c.said()
+		said := c.received()
 		testkit.Equal(t, "last", said[len(said)-1], "data: 1 0")
 	})
 	inBubble(t, "links that get the tag count within two seconds of a click", func(t *testing.T, s *service) {
 		c := s.open(t, "/tag/1/1")
 		time.Sleep(time.Second)
-		c.said()
+		c.received()
 		s.change(func() {
 			s.links, s.clicks[8], s.clicks[9] = []int64{8}, schema.Period{People: 3}, schema.Period{Bots: 5}
 		})
 		time.Sleep(2 * time.Second)
-		testkit.Equal(t, "counts", c.said()[2], "data: 3 0")
+		testkit.Equal(t, "counts", c.received()[2], "data: 3 0")
 	})
 	inBubble(t, "an account has ten streams at most", func(t *testing.T, s *service) {
 		var clients []*client
@@ -272,13 +272,13 @@ func TestHub(t *testing.T) {
 	inBubble(t, "a revoked token ends its streams within a second, and no others", func(t *testing.T, s *service) {
 		revoked, other := s.open(t, "/7/1/1"), s.open(t, "/7/1/2")
 		time.Sleep(10 * time.Second)
-		revoked.said()
+		revoked.received()
 		s.change(func() { s.revoked[1] = true })
 		time.Sleep(time.Second)
-		testkit.Equal(t, "revoked", revoked.said(), []string{"END"})
+		testkit.Equal(t, "revoked", revoked.received(), []string{"END"})
 		s.change(func() { s.clicks[7] = schema.Period{People: 1} })
 		time.Sleep(time.Second)
-		testkit.Equal(t, "other", other.said()[5], "data: 1 0")
+		testkit.Equal(t, "other", other.received()[5], "data: 1 0")
 	})
 	inBubble(t, "a client that does not read is dropped, and others are served meanwhile", func(t *testing.T, s *service) {
 		slow, err := s.listener.Dial()
@@ -289,7 +289,7 @@ func TestHub(t *testing.T) {
 		for n := range 2000 {
 			s.change(func() { s.clicks[7] = schema.Period{People: int64(n + 1)} })
 			time.Sleep(time.Second)
-			if said := quick.said(); said[len(said)-1] != fmt.Sprintf("data: %d 0", n+1) && said[len(said)-1] != ":" {
+			if said := quick.received(); said[len(said)-1] != fmt.Sprintf("data: %d 0", n+1) && said[len(said)-1] != ":" {
 				t.Fatalf("after change %d: %q", n, said)
 			}
 		}
@@ -304,16 +304,16 @@ func TestHub(t *testing.T) {
 		time.Sleep(time.Minute)
 		s.change(func() { s.fails, s.clicks[7] = nil, schema.Period{People: 1} })
 		time.Sleep(6 * time.Second)
-		said := c.said()
+		said := c.received()
 		testkit.Equal(t, "last", said[len(said)-1], "data: 1 0")
 	})
 	inBubble(t, "streams end at once when the service stops, and no others begin", func(t *testing.T, s *service) {
 		c := s.open(t, "/7/1/1")
-		c.said()
+		c.received()
 		began := time.Now()
 		s.stop()
 		testkit.Equal(t, "time", time.Since(began), 0)
-		testkit.Equal(t, "end", c.said(), []string{"END"})
+		testkit.Equal(t, "end", c.received(), []string{"END"})
 		testkit.Equal(t, "status", s.open(t, "/7/1/1").status, 429)
 	})
 }

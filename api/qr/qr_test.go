@@ -45,7 +45,7 @@ func TestQR(t *testing.T) {
 			reads(t, img, c.text, style.Margin)
 		})
 	}
-	t.Run("what does not fit is an error", func(t *testing.T) {
+	t.Run("text that does not fit is an error", func(t *testing.T) {
 		if _, _, err := qr.Default.Draw(strings.Repeat("x", 10_000)); err == nil {
 			t.Error("got none")
 		}

@@ -83,7 +83,7 @@ func (c *cluster) calls() (sum int64) {
 // floodRequests is more than one limiter may let through, so that it uses up all its leases.
 const floodRequests = 2100
 
-// flood sends that many concurrent requests to each limiter and returns the quotas of those that passed.
+// flood sends floodRequests concurrent requests to each limiter and returns the quotas of the requests that passed.
 func flood(
 	t *testing.T, tokenID int64, requests int, limiters ...*ratelimit.RequestLimiter,
 ) (passed []ratelimit.Quota) {
@@ -113,7 +113,7 @@ func TestSharedRequestLimit(t *testing.T) {
 				if got := flood(t, c.tokenID, floodRequests, c.limiters...); len(got) != 2000 {
 					t.Errorf("%d requests passed", len(got))
 				}
-				// 81 calls grant leases, and each limiter may learn once that nothing is left.
+				// 81 calls grant leases, and each limiter may get one answer without a lease.
 				if calls := c.calls() - before; calls < 81 || calls > 84 {
 					t.Errorf("%d calls to the store", calls)
 				}
@@ -140,7 +140,7 @@ func TestSharedRequestLimit(t *testing.T) {
 	})
 	onCluster(t, "loses at most one lease with a process that is killed", 0, func(t *testing.T, c *cluster) {
 		got := len(flood(t, c.tokenID, 300, c.limiters[0]))
-		c.limiters[0] = ratelimit.NewRequestLimiter(c.stores[0]) // the new process knows nothing of the lease
+		c.limiters[0] = ratelimit.NewRequestLimiter(c.stores[0]) // the new process does not have the lease
 		got += len(flood(t, c.tokenID, floodRequests, c.limiters...))
 		if got > 2000 || got < 2000-40 {
 			t.Errorf("%d requests passed", got)

@@ -127,7 +127,7 @@ func TestRequestLimiter(t *testing.T) {
 		_ int64) {
 		allow(t, limiter, token)
 		granted, _ := schema.Lease(ratelimit.RequestLimit, 1)
-		// AllocsPerRun calls the function once more than it is told to.
+		// AllocsPerRun calls the function once more than runs.
 		if n := testing.AllocsPerRun(granted-3, func() { allow(t, limiter, token) }); n != 0 {
 			t.Errorf("%v allocations", n)
 		}

@@ -26,7 +26,7 @@ const (
 	shortRead = time.Millisecond
 )
 
-// slowStore is both stores. Reads that it is asked for take a while.
+// slowStore is both stores. Its reads take a while.
 type slowStore struct {
 	schema.Database
 	reads.Store

@@ -17,14 +17,14 @@ const takes = 10 * time.Second
 
 var limits = reads.Limits{Timeout: 2 * takes, Pause: time.Second, Share: 3, Age: time.Hour, Keys: 2, AtOnce: 2}
 
-// results are reads of one key that take a while. Each returns the number of those that have begun.
+// results are reads of one key that take a while. Each returns the number of reads that have begun.
 type results struct {
 	results *reads.Results[string, int]
 	began   int
 	fails   error
 }
 
-// of is the result for a caller that has some time, and for whom results below least are useless.
+// of is the result for a caller with a deadline, who has no use for results below least.
 func (r *results) of(t *testing.T, patience time.Duration, least int) (value int, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

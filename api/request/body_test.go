@@ -56,7 +56,7 @@ func TestReadLarge(t *testing.T) {
 	for _, leave := range leaves {
 		leave()
 	}
-	// All that was taken is free again, also what a body had that fails.
+	// All bytes are free again, also those of a body that failed.
 	for range 3 {
 		leave, err := request.ReadLarge(bodyOf(io.MultiReader(strings.NewReader(strings.Repeat("x", small+2500)), failing{}),
 			-1), limit, bodies, one)

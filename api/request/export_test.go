@@ -2,7 +2,7 @@ package request
 
 import "github.com/VictoriaMetrics/metrics"
 
-// NewAnonymousOf returns an Anonymous with so many places.
+// NewAnonymousOf returns an Anonymous with a number of places.
 func NewAnonymousOf(places int) *Anonymous { return newAnonymous(places, new(metrics.Counter)) }
 
 // Refused returns how many requests were refused.

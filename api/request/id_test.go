@@ -10,7 +10,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// answer returns the id of a request with a header, and that in its answer.
+// answer returns the id of a request with a header, and the id in its answer.
 func answer(header string) (id, answered string) {
 	var http fasthttp.RequestCtx
 	http.Request.Header.Set(request.IDHeader, header)
@@ -42,7 +42,7 @@ func TestAssign(t *testing.T) {
 		func(t *testing.T) { testkit.Equal(t, "id", request.ID(new(fasthttp.RequestCtx)), "") })
 }
 
-// Whatever a client sends, an id is short and can stand in a line of a log.
+// An id is short and can stand in a line of a log, for any header.
 func FuzzAssign(f *testing.F) {
 	for _, seed := range []string{"", "abc", "a b", "\r\nSet-Cookie: a=b", strings.Repeat("é", 100)} {
 		f.Add(seed)

@@ -223,8 +223,8 @@ func TestNewAnonymousRegistersMetrics(t *testing.T) {
 	}
 }
 
-// A client with a valid credential that ignores refusals gets no more of them than strangers get answers, and does
-// not keep others from theirs.
+// A client with a valid credential that ignores refusals gets at most as many of them as other clients get answers, and
+// does not keep others from theirs.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := request.NewAnonymousOf(1)
@@ -258,7 +258,7 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// A known credential is no way past the turns for a flood: not all that it is sent with looks at it.
+// A flood with a known credential waits for turns as well: not every request of it looks at the credential.
 func TestKnownCredentialsArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := request.NewAnonymousOf(1)

@@ -72,7 +72,7 @@ func TestTooLargeBodies(t *testing.T) {
 	for name, size := range map[string]int{"by one byte": 64<<10 + 1, "by far": 1 << 20} {
 		for form, body := range map[string]func(io.Reader) io.Reader{
 			"with a length": func(r io.Reader) io.Reader { return r },
-			"in chunks":     func(r io.Reader) io.Reader { return io.MultiReader(r) }, // net/http does not know its length
+			"in chunks":     func(r io.Reader) io.Reader { return io.MultiReader(r) }, // without a Content-Length
 		} {
 			t.Run("give 413 with message and headers: "+name+", "+form, func(t *testing.T) {
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/api/v1/shorten",
@@ -234,7 +234,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestStoreErrorsStayInside requires that an error without a message for clients tells them nothing, whatever its code.
+// TestStoreErrorsStayInside requires that no answer has the text of an error without a message for clients, for any
+// code.
 func TestStoreErrorsStayInside(t *testing.T) {
 	var failing atomic.Pointer[schema.Error]
 	s := startFaulty(t, storetest.FaultOf(func(context.Context) error { return failing.Load() }, "Links"))

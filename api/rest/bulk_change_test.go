@@ -62,7 +62,7 @@ func TestTrash(t *testing.T) {
 		testkit.Equal(t, "items", len(trash(owner)), 1)
 		testkit.Equal(t, "total", owner.get(t, "/api/v1/links").body["meta"].(map[string]any)["total"], any(json.Number("2")))
 	})
-	t.Run("restore: 404 if a link is not in the trash, 422 if it was made anew", func(t *testing.T) {
+	t.Run("restore: 404 if a link is not in the trash, 422 if its address is in use again", func(t *testing.T) {
 		testkit.Equal(t, "never made", restore(owner, "none/restore").status, http.StatusNotFound)
 		testkit.Equal(t, "never deleted", restore(owner, "kept/restore").status, http.StatusNotFound)
 		testkit.Equal(t, "back already", restore(owner, "one/restore").status, http.StatusNotFound)
@@ -70,9 +70,9 @@ func TestTrash(t *testing.T) {
 		testkit.Equal(t, "not an id", restore(owner, "two/restore?domain_id=x").status, http.StatusUnprocessableEntity)
 		owner.link(t, map[string]any{"long_url": anyURL, "custom_alias": "two"})
 		a := restore(owner, "two/restore")
-		testkit.Equal(t, "made anew", a.status, http.StatusUnprocessableEntity)
+		testkit.Equal(t, "made again", a.status, http.StatusUnprocessableEntity)
 		if a.body["errors"].(map[string]any)["hash"] == nil {
-			t.Errorf("made anew: %v", a.raw)
+			t.Errorf("made again: %v", a.raw)
 		}
 	})
 }
@@ -91,7 +91,7 @@ func TestBulkChanges(t *testing.T) {
 		t.Helper()
 		return c.request(t, http.MethodPost, pathBulk+"/"+kind, body)
 	}
-	t.Run("POST links/bulk/edit changes links and says what became of each, in order", func(t *testing.T) {
+	t.Run("POST links/bulk/edit changes links and has an outcome for each, in order", func(t *testing.T) {
 		a := change(owner, "edit",
 			fmt.Sprintf(`{"links":[{"hash":"one"},{"hash":"foreign"},{"hash":"full"},{"hash":"both","domain_id":%d},7,{"hash":1},
 			{"hash":"one","domain_id":null}],"set":{"title":"New","is_active":false,"password":"open sesame"},
@@ -120,7 +120,7 @@ func TestBulkChanges(t *testing.T) {
 			wantLink(t, owner.get(t, "/api/v1/links/"+hash).fullLink(t), map[string]any{"title": "", "is_active": true})
 		}
 	})
-	t.Run("POST links/bulk/edit names what is wrong for all links", func(t *testing.T) {
+	t.Run("POST links/bulk/edit names the problems of all links", func(t *testing.T) {
 		for body, fields := range map[string][]string{
 			`{}`: {"links"}, `{"links":[{"hash":"one"}]}`: {"set"}, `{"links":[{"hash":"one"}],"set":{}}`: {"set"},
 			`{"links":[{"hash":"one"}],"set":[]}`: {"set"}, `{"links":[]}`: {"links"}, `{"links":[` +

@@ -24,7 +24,7 @@ func TestBulk(t *testing.T) {
 	owner := s.caller(t, "a@example.org")
 	domain := owner.addDomain(t, "go.example.org", true)
 	owner.link(t, map[string]any{"long_url": anyURL, "custom_alias": "taken"})
-	t.Run("POST links/bulk says what became of each link, in order", func(t *testing.T) {
+	t.Run("POST links/bulk has an outcome for each link, in order", func(t *testing.T) {
 		a := owner.request(t, http.MethodPost, pathBulk, fmt.Sprintf(`{"links":[
 			{"long_url":"https://example.com/1","title":"One","tags":["a"]}, {"long_url":"x","tags":1},
 			{"long_url":"http://bad.example"},
@@ -87,7 +87,7 @@ func TestBulk(t *testing.T) {
 			}
 		}
 	})
-	t.Run("POST links/bulk takes all or nothing of what is left of the rate limit", func(t *testing.T) {
+	t.Run("POST links/bulk takes all or nothing of the rest of the rate limit", func(t *testing.T) {
 		bulk := func(c caller, links int) answer {
 			return c.request(t, http.MethodPost, pathBulk, `{"links":[`+strings.TrimSuffix(strings.Repeat("7,", links), ",")+
 				`]}`)
@@ -139,7 +139,7 @@ func TestBulkBodiesAreBounded(t *testing.T) {
 	owner.request(t, http.MethodPost, pathBulk, large).want(t, http.StatusOK)
 	const most = 8 // bodies: an account has room for two, and the kernel may keep more that the server has not read yet
 	var unfinished []net.Conn
-	testkit.Succeeds(t, func() error { // after a few bodies whose end does not come, at most those at a time
+	testkit.Succeeds(t, func() error { // after a few bodies without an end, at most the bound of an account
 		if len(unfinished) == most {
 			unfinished[0].Close()
 			unfinished = unfinished[1:]

@@ -13,7 +13,7 @@ import (
 )
 
 // frozen is the description of version 1 that clients rely on, without its prose. The present description must be
-// compatible with it: what was accepted is accepted, and what was answered is answered.
+// compatible with it: requests that were accepted are accepted, and answers keep their fields.
 const frozen = "testdata/openapi-v1.json"
 
 var freeze = flag.Bool("freeze", false, "write the description, if it is compatible, to "+frozen)
@@ -105,7 +105,7 @@ func (o object) operations() map[string]object {
 	return all
 }
 
-// follow returns what a reference leads to.
+// follow returns the object of a reference.
 func (o object) follow(document object) object {
 	if ref, ok := o["$ref"].(string); ok {
 		return document.object(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
@@ -113,7 +113,7 @@ func (o object) follow(document object) object {
 	return o
 }
 
-// withoutProse leaves out what is for people. Properties may have any name.
+// withoutProse leaves out the texts for people. Properties may have any name.
 func withoutProse(node any, names bool) any {
 	switch node := node.(type) {
 	case object:
@@ -230,7 +230,7 @@ func (c *comparison) responses(was, is object) {
 	}
 }
 
-// accepts compares the schemas of what clients send.
+// accepts compares the schemas of requests.
 func (c *comparison) accepts(was, is object) {
 	was, is = was.follow(c.before), is.follow(c.now)
 	for _, kind := range was.strings("type") {
@@ -269,7 +269,7 @@ func (c *comparison) accepts(was, is object) {
 	c.properties(was, is, c.accepts)
 }
 
-// answers compares the schemas of what clients receive.
+// answers compares the schemas of answers.
 func (c *comparison) answers(was, is object) {
 	was, is = was.follow(c.before), is.follow(c.now)
 	for _, kind := range is.strings("type") {

@@ -64,7 +64,7 @@ var document = sync.OnceValues(func() (*description, error) {
 // are json.Number.
 func (d *description) validate(at string, value any) error {
 	d.mu.Lock()
-	schema, err := d.compiler.Compile(documentURL + at) // which it remembers
+	schema, err := d.compiler.Compile(documentURL + at) // the compiler keeps it
 	d.mu.Unlock()
 	if err != nil {
 		return err

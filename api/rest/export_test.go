@@ -8,7 +8,7 @@ import (
 	"linkstream/api/request"
 )
 
-// What reads and writes JSON text.
+// For tests of the JSON codec.
 var (
 	IsField      = isField
 	AppendString = appendString

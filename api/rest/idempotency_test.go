@@ -200,7 +200,7 @@ func TestIdempotencyKeyOfOtherProcesses(t *testing.T) {
 	owner.wantLinks(t, 0)
 }
 
-// lostCommit is a store whose connection breaks after a commit, before its outcome arrives.
+// lostCommit is a store whose connection breaks between a commit and its answer.
 type lostCommit struct {
 	schema.Database
 	broken atomic.Bool // from the next commit on

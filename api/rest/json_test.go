@@ -9,7 +9,7 @@ import (
 	"linkstream/api/rest"
 )
 
-// FuzzMembers compares what is read of JSON text with what encoding/json reads of it.
+// FuzzMembers compares the members of JSON text with the members that encoding/json finds.
 func FuzzMembers(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"long_url":"a"}`, ` { "long_url" : "a\"}" , "tags" : [ "x" , { } ] , "title":null}`,

@@ -124,7 +124,7 @@ func TestEditLink(t *testing.T) {
 		{`{"expired_url":null,"title":"","tags":[],"is_active":true}`,
 			map[string]any{"expired_url": nil, "title": "", "tags": []any{}, "is_active": true}},
 	} {
-		t.Run("PATCH links/{hash} changes what it is given and nothing else: "+step.body, func(t *testing.T) {
+		t.Run("PATCH links/{hash} changes the given fields only: "+step.body, func(t *testing.T) {
 			link := owner.patch(t, path, step.body).fullLink(t)
 			for field, value := range step.want {
 				last[field] = value

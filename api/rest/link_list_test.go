@@ -93,7 +93,7 @@ func TestFilteredList(t *testing.T) {
 			owner.get(t, fmt.Sprintf("%s?domain_id=%v", path, others)).wantInvalid(t, "domain_id")
 		}
 	})
-	t.Run("GET links pages through what is sorted by clicks", func(t *testing.T) {
+	t.Run("GET links has pages of links sorted by clicks", func(t *testing.T) {
 		many := s.caller(t, "many@example.org")
 		for i := range 21 {
 			many.link(t, map[string]any{"long_url": anyURL, "custom_alias": fmt.Sprintf("many-%d", i)})

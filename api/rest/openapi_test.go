@@ -104,7 +104,7 @@ func checkExamples(t *testing.T, owner caller) {
 			}
 			operation := doc.Paths.Value(path).GetOperation(method)
 			if operation == nil || operation.OperationID == "resendDelivery" || (operation.OperationID == restore) != last {
-				// no delivery has a known id
+				// no delivery has the id of the example
 				continue
 			}
 			target := exampleTarget(t, path, operation)

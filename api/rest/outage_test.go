@@ -23,7 +23,7 @@ func hang(ctx context.Context) error {
 	return down(ctx)
 }
 
-// wantOutage requires 503 with a message that says what cannot be done, and nothing about the cause.
+// wantOutage requires 503 with a message that names the failed action, and not the cause.
 func wantOutage(t *testing.T, a answer, what string) {
 	t.Helper()
 	a.wantKeys(t, http.StatusServiceUnavailable, "message")
@@ -73,8 +73,8 @@ func TestOutageOfClicks(t *testing.T) {
 	}
 }
 
-// Reports of one account that take too long do not delay others. The answers say what helps, and no line of the log is
-// about them.
+// Reports of one account that take too long do not delay others. The answers give advice, and the log has no line about
+// them.
 func TestReportsOfOneAccount(t *testing.T) {
 	const reports = 20
 	var reading atomic.Int64
@@ -83,7 +83,7 @@ func TestReportsOfOneAccount(t *testing.T) {
 		switch reading.Add(1) {
 		case 1:
 			close(begun)
-		case 2, 3: // the reports of the other account, unless those of the first do not wait for their turn
+		case 2, 3: // the reports of the other account, unless the first account does not wait for its turn
 			return nil
 		}
 		return hang(ctx)

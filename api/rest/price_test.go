@@ -10,7 +10,7 @@ import (
 	"linkstream/api/rest"
 )
 
-// A handler whose work is not constant takes turns, and says so at its route.
+// A handler whose work is not constant takes turns, and its route has the price.
 func TestEveryHandlerHasAPrice(t *testing.T) {
 	api := rest.New(nil, nil, nil, nil, nil, nil, nil, nil, nil, request.NewWork(), request.NewRecorder(metrics.NewSet()),
 		slog.New(slog.DiscardHandler))

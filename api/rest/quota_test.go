@@ -43,8 +43,8 @@ func TestRateLimitWithoutStore(t *testing.T) {
 	}
 }
 
-// While the store takes its time to say whether new tokens are valid, it is asked about a few at a time, and the others
-// wait without taking the place of anyone who needs no answer of the store.
+// While the store takes its time with new tokens, it looks up a few at a time. The others wait, and do not take the
+// place of requests that need no answer of the store.
 func TestNewTokensWaitForASlowStore(t *testing.T) {
 	const tokens = 20
 	var asks atomic.Int64

@@ -94,11 +94,11 @@ func TestLinkReport(t *testing.T) {
 		testkit.Equal(t, "one with clicks", encode(t, series[45]), `{"at":"2026-11-20T21:00:00+09:00","bots":0,"people":4,`+
 			`"visitors":4}`)
 	})
-	t.Run("compares with as many days before", func(t *testing.T) {
+	t.Run("compares with the same number of days before", func(t *testing.T) {
 		testkit.Equal(t, "previous", encode(t, get(t, "from=2026-11-21&to=2026-11-21")["previous"]),
 			`{"bots":0,"clicks":4,"people":4,"visitors":4}`)
 	})
-	t.Run("is filtered by names, also by that of the unknown", func(t *testing.T) {
+	t.Run("is filtered by names, also by the name of unknown ones", func(t *testing.T) {
 		for query, people := range map[string]string{"browser=Firefox": "1", "browser=Firefox&device=desktop": "0",
 			"os=": "5", "referrer=x": "0"} {
 			testkit.Equal(t, query, encode(t, get(t, days+"&"+query)["totals"].(map[string]any)["people"]), people)
@@ -119,7 +119,7 @@ func TestLinkReport(t *testing.T) {
 		}
 		other.get(t, "/api/v1/links/"+hash+"/report").wantKeys(t, http.StatusNotFound, "error", "message")
 	})
-	t.Run("is that of the link on the domain that is named", func(t *testing.T) {
+	t.Run("is of the link on the named domain", func(t *testing.T) {
 		id := owner.addDomain(t, "go.example.org", true)
 		owner.shorten(t, map[string]any{"long_url": "https://example.com/", "custom_alias": "same", "domain_id": id}).want(t,
 			http.StatusCreated)

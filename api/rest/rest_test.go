@@ -56,7 +56,7 @@ func startFaulty(t testing.TB, fault storetest.Fault) *testService {
 	return startWrapped(t, fault, func(links schema.Database) schema.Database { return links })
 }
 
-// startWrapped is startFaulty with what wrap makes of the link store.
+// startWrapped is startFaulty with the link store that wrap returns.
 func startWrapped(t testing.TB, fault storetest.Fault, wrap func(schema.Database) schema.Database) *testService {
 	t.Helper()
 	dir := t.TempDir()

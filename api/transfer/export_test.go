@@ -58,7 +58,7 @@ func TestExport(t *testing.T) {
 		rows := map[int64]string{
 			a.Ordinal: fmt.Sprintf(`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go `+
 				`news,true,`+
-				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,false,%d`, extensionCells,
+				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,false,%d`, behaviourCells,
 				10*a.ID),
 			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,`+
 				`,,,,false,%d`,

@@ -11,9 +11,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// exports holds a file of each format and the links that it has, without those of the store's choice.
-// extensionCells are the cells of a link's rules, variants, card and limit.
-const extensionCells = `"[{""name"":""a"",""if"":{""os"":[""iOS""],""from"":""2030-01-01T00:00:00+00:00""},` +
+// exports holds a file of each format, and its links without the fields that the store chooses. behaviourCells are the
+// cells of a link's rules, variants, card and limit.
+const behaviourCells = `"[{""name"":""a"",""if"":{""os"":[""iOS""],""from"":""2030-01-01T00:00:00+00:00""},` +
 	`""url"":""https://example.com/i""}]","[{""name"":""x"",""url"":""https://example.com/x"",""weight"":99},` +
 	`{""name"":""y"",""url"":""https://example.com/y"",""weight"":1}]","{""title"":""T"",""description"":"""",` +
 	`""image"":null}",1000`
@@ -29,7 +29,7 @@ var exports = map[string]struct {
 			`variants,card,max_clicks,clicks`,
 		`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go news,true,`+
 			`2024-02-29T12:00:00+02:00,`+
-			`2099-01-02T03:04:05+00:00,https://example.com/over,true,`+extensionCells+`,12`,
+			`2099-01-02T03:04:05+00:00,https://example.com/over,true,`+behaviourCells+`,12`,
 		`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,,,,false,,,,,0`,
 	), []schema.Link{
 		{Hash: "aBc1234", URL: "https://example.com/a?x=1&y=2", Title: `A, "quoted" title`, Tags: []string{"go", "news"},

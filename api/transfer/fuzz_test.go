@@ -17,7 +17,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// strict is a store that requires what every store relies on.
+// strict is a store that checks the conditions that every store relies on.
 type strict struct {
 	forgetful
 	t     *testing.T
@@ -97,7 +97,7 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// checkReport checks what holds for every file.
+// checkReport checks the invariants of every report.
 func checkReport(t *testing.T, report transfer.Report, all []transfer.RowError) {
 	t.Helper()
 	if report.Rows != report.Created+report.Present+report.Failed || report.Failed > int64(len(all)) ||

@@ -63,7 +63,7 @@ func TestImportRunsAgain(t *testing.T) {
 			t.Errorf("%+v", report.Errors)
 		}
 	})
-	t.Run("and creates deleted links anew", func(t *testing.T) {
+	t.Run("and creates deleted links again", func(t *testing.T) {
 		for _, hash := range []string{"one", hash} {
 			testkit.Must(t, f.DeleteLink(t.Context(), f.link(t, 0, hash), time.Now()))
 		}
@@ -397,7 +397,7 @@ func TestRowsThatAreChanged(t *testing.T) {
 	testkit.Equal(t, "rows by the second word of a note", rows, map[string]int64{"title": 2, "become": 1, "time": 4})
 }
 
-// What a file means does not depend on the zone of the machine that imports it.
+// The zone of the machine does not change the meaning of a file.
 func TestTimesOnMachinesOfAnyZone(t *testing.T) {
 	local := time.Local
 	defer func() { time.Local = local }()

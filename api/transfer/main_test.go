@@ -77,7 +77,7 @@ func (f *fixture) previews(t *testing.T, file string) transfer.Report {
 	return report
 }
 
-// counts requires what became of the rows.
+// counts requires the outcomes of the rows.
 func counts(t *testing.T, report transfer.Report, created, present, failed int64) {
 	t.Helper()
 	if report.Created != created || report.Present != present || report.Failed != failed || report.Rows != created+present+

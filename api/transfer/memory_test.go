@@ -17,7 +17,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// forgetful is a store that remembers nothing.
+// forgetful is a store that keeps nothing.
 type forgetful struct {
 	schema.Database
 	created int64
@@ -54,8 +54,8 @@ const forgetfulLinks = 100_000
 
 func longURL(i int64) string { return fmt.Sprintf("https://example.com/%060d", i) }
 
-// TestMemoryIsBounded imports an export on its way, and measures what is in use after a tenth of the rows and after all
-// of them.
+// TestMemoryIsBounded imports an export while it is written, and measures the memory in use after a tenth of the rows
+// and after all of them.
 func TestMemoryIsBounded(t *testing.T) {
 	var early, late uint64
 	measure := func(rows int64) {
@@ -100,7 +100,7 @@ var errBroken = errors.New("broken")
 
 func (*broken) CreateLinks(context.Context, *schema.LinkBatch) error { return errBroken }
 
-// slow is a file of which more rows than are stored together come at once, and its end when it is released.
+// slow is a file that returns more rows at once than are stored together, and its end once it is released.
 type slow struct {
 	reads    int
 	released chan struct{}
@@ -117,7 +117,7 @@ func (f *slow) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestImportEndsWithItsReading ends imports while rows are read ahead. Who opened the file may close it when Import
+// TestImportEndsWithItsReading ends imports while rows are read ahead. The caller may close the file when Import
 // returns.
 func TestImportEndsWithItsReading(t *testing.T) {
 	base := schema.MustParseBaseURL("https://sho.rt")

@@ -105,7 +105,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// TestStoppedProcess stops a process in mid-import. The file, uploaded again to another one, makes each link once.
+// TestStoppedProcess stops a process in mid-import. Uploaded again to another process, the file makes each link once.
 func TestStoppedProcess(t *testing.T) {
 	f := newUploads(t)
 	stopping := make(chan struct{}, 1)
@@ -148,7 +148,7 @@ func TestStoppedProcess(t *testing.T) {
 	testkit.Equal(t, "links", total, 2500)
 }
 
-// TestWaitingFiles has files that were checked and whose owners do not ask to import them.
+// TestWaitingFiles has checked files whose import their owners do not start.
 func TestWaitingFiles(t *testing.T) {
 	f := newUploads(t)
 	m, stop := f.process(nil)

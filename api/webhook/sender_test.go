@@ -33,7 +33,7 @@ func open(t *testing.T) (store *linkstore.Store, owner schema.Account) {
 	return store, owner
 }
 
-// receiver remembers what it has accepted.
+// receiver keeps the messages that it has accepted.
 type receiver struct {
 	mu     sync.Mutex
 	seen   map[string]string // bodies by webhook-id
@@ -41,8 +41,8 @@ type receiver struct {
 	calls  int
 }
 
-// handler answers by answer, after it has checked the signature with the secret. It remembers a message before it
-// answers, as a receiver does whose answer is lost.
+// handler checks the signature with the secret, keeps the message, and then answers by answer. So a lost answer leaves
+// an accepted message.
 func (r *receiver) handler(t *testing.T, secret string, answer func(call int, w http.ResponseWriter)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
@@ -186,7 +186,7 @@ func TestSenderSendsEachEventInOrder(t *testing.T) {
 	testkit.Equal(t, "calls of the receiver that accepts all", steady.calls, 20)
 }
 
-// hastyStore gives a first lease that ends at once. noted hears of each outcome that was stored or refused.
+// hastyStore gives a first lease that ends at once. It calls noted for each outcome that was stored or refused.
 type hastyStore struct {
 	schema.WebhookStore
 	given bool
@@ -212,8 +212,8 @@ func (h *hastyStore) NoteDelivery(
 }
 
 // TestSenderLosesItsLease lets a lease end while the receiver takes its time, and the same process claim the webhook
-// again. The first attempt ends while the second claim has the webhook: what it did counts for nothing, and it sends
-// nothing more.
+// again. The first attempt ends while the second claim has the webhook: its outcome does not count, and it sends no
+// other message.
 func TestSenderLosesItsLease(t *testing.T) {
 	t.Parallel()
 	store, owner := open(t)
@@ -235,7 +235,7 @@ func TestSenderLosesItsLease(t *testing.T) {
 	stop := run(t, &hastyStore{WebhookStore: store, noted: func(held bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if outcomes = append(outcomes, held); len(outcomes) == 2 { // that of the first attempt
+		if outcomes = append(outcomes, held); len(outcomes) == 2 { // by the first attempt
 			refused()
 		}
 	}})
@@ -246,8 +246,7 @@ func TestSenderLosesItsLease(t *testing.T) {
 	testkit.Equal(t, "outcomes that were stored", outcomes, []bool{true, false, true, true, true, true, true})
 }
 
-// TestSenderBoundsAccounts replaces webhooks whose receivers hang: the attempts of an account are no more than its
-// webhooks.
+// TestSenderBoundsAccounts replaces webhooks whose receivers hang: an account has at most one attempt per webhook.
 func TestSenderBoundsAccounts(t *testing.T) {
 	t.Parallel()
 	store, owner := open(t)
@@ -385,7 +384,7 @@ func TestSenderSwitchesOff(t *testing.T) {
 	testkit.Equal(t, "waiting", state(t, store, hook).Waiting, 0)
 }
 
-// The first vector is that of the library's tests.
+// The first vector is from the tests of the library.
 func TestSign(t *testing.T) {
 	t.Parallel()
 	at, body := time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`)

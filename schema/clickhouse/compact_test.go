@@ -80,10 +80,10 @@ func monthsAgo(n int) time.Time {
 	return time.Date(now.Year(), now.Month()-time.Month(n), 2, 0, 0, 0, 0, time.UTC)
 }
 
-// results are what a store answers for the clicks of insertMonthOf.
+// results are the answers of a store about the clicks of insertMonthOf.
 type results struct {
 	Positions []schema.Position
-	Lanes     map[schema.Lane]schema.LaneCount // without those of late clicks
+	Lanes     map[schema.Lane]schema.LaneCount // without the lanes of late clicks
 	Counts    map[int64]int64
 	Stats     []schema.Stats
 	Reports   []schema.Report
@@ -146,7 +146,7 @@ func wantResults(t *testing.T, store *clickhouse.ClickStore, want results) {
 	testkit.Equal(t, "results", got, want)
 }
 
-// wantHours requires that reports know the hours of clicks from the month of first on.
+// wantHours requires that reports have the hours of clicks from the month of first on.
 func wantHours(t *testing.T, store *clickhouse.ClickStore, first time.Time) {
 	t.Helper()
 	detail, err := store.ReportDetail(t.Context())
@@ -226,8 +226,8 @@ func TestCompact(t *testing.T) {
 	})
 }
 
-// TestCompactionBesideReadersAndInserts reads all the time while months are compacted and late clicks arrive.
-func TestCompactionBesideReadersAndInserts(t *testing.T) {
+// TestCompactionDuringReadsAndInserts reads all the time while months are compacted and late clicks arrive.
+func TestCompactionDuringReadsAndInserts(t *testing.T) {
 	t.Parallel()
 	const months, latePartition, lateLink = 2, 5, 999
 	dsn := engines.ClickHouse(t)
@@ -282,8 +282,7 @@ func TestCompactionBesideReadersAndInserts(t *testing.T) {
 }
 
 // TestKilledCompaction cuts a compaction off from the server at each of its statements, before or while the server
-// executes it. Nothing that it would have sent afterwards arrives, as if it had been killed. The next one completes its
-// work.
+// executes it. No later statement arrives, as after a kill. The next compaction completes the work.
 func TestKilledCompaction(t *testing.T) {
 	t.Parallel()
 	dsn := engines.ClickHouse(t)

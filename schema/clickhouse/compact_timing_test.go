@@ -72,8 +72,8 @@ func BenchmarkCompactedDisk(b *testing.B) {
 const bytesOnDisk = `SELECT sum(bytes_on_disk) FROM system.parts WHERE database = currentDatabase() AND table = ` +
 	`'clicks' AND active`
 
-// BenchmarkFiveYears reads the statistics and the report of a link with 10,000 clicks in each of 60 months, beside as
-// many on other links, as they are and compacted.
+// BenchmarkFiveYears reads the statistics and the report of a link with 10,000 clicks in each of 60 months, before and
+// after compaction. Other links have the same number of clicks.
 func BenchmarkFiveYears(b *testing.B) {
 	const months, clicks, link = 60, 20_000, 1
 	for _, compacted := range []bool{false, true} {

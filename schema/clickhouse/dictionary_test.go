@@ -52,13 +52,13 @@ func wantNames(t *testing.T, c column.Interface, want []string) {
 	for i := range got {
 		got[i] = c.Row(i, false).(string)
 	}
-	if !slices.Equal(got, want) { // testkit.Equal takes seconds for so many
+	if !slices.Equal(got, want) { // testkit.Equal takes seconds for this many
 		t.Fatalf("%d names differ from the %d of the batch", len(got), len(want))
 	}
 }
 
 // BenchmarkNames encodes a column of names, and alternates with a loop that leaves this to clickhouse-go. The metric
-// ratio is the time of the former divided by that of the latter.
+// ratio is our time divided by the time of clickhouse-go.
 func BenchmarkNames(b *testing.B) {
 	batch := new(schema.ClickBatch)
 	storetest.NewTraffic().Fill(batch, 0, 100_000)

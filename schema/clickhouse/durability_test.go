@@ -9,9 +9,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestInsertsAreDurable reads the settings that a fresh table and an upgraded one end up with. A worker commits a click
-// once the insert is answered, so it must survive a power failure of the server. A worker may send a batch again for as
-// long as an insert is valid: the server must remember more tokens than it gets in this time.
+// TestInsertsAreDurable reads the settings of a fresh table and of an upgraded one. A worker commits a click once the
+// insert is answered, so it must survive a power failure of the server. A worker may send a batch again for as long as
+// an insert is valid: the server must keep more tokens than it gets in this time.
 func TestInsertsAreDurable(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	openClicks(t, dsn)

@@ -42,7 +42,7 @@ func ReportParts(q schema.ReportQuery) (all []ReportPart) {
 // RankedDays is the longest time in days whose names of links are not ranked by the server.
 const RankedDays = rankedDays
 
-// ScanReport reads a report in the last way that a cluster tries, JoinedReport in that of one server.
+// ScanReport reads a report in the last way that a cluster tries, JoinedReport in the way of one server.
 func (c *ClickStore) ScanReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
 	r, err := c.readParts(ctx, q, scansOf(q)...)
 	return r.report(), err
@@ -141,7 +141,7 @@ func OnCluster(cfg Config) (*ClickStore, error) {
 // Hurry makes the compactor take the lock from others at once.
 func (c *Compactor) Hurry() { c.stale = 0 }
 
-// CompactAll compacts all months, also those that are open. Nothing may be inserted meanwhile.
+// CompactAll compacts all months, also open ones. Nothing may be inserted during the call.
 func (c *Compactor) CompactAll(ctx context.Context) ([]schema.CompactedMonth, error) {
 	return c.locked(ctx, func(r *compaction) ([]schema.CompactedMonth, error) { return r.run(ctx, lateMonths-1) })
 }
@@ -160,7 +160,7 @@ func EncodeNames(names []string) []byte {
 	return d.appendTo(nil)
 }
 
-// UntilSent returns the context of a batch, and what is called when the batch is sent.
+// UntilSent returns the context of a batch, and a function to call when the batch is sent.
 func UntilSent(parent context.Context) (context.Context, func() bool) {
 	c := untilSent(parent)
 	return c, c.sent

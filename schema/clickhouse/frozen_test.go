@@ -15,7 +15,7 @@ import (
 )
 
 // TestFrozenInsertIsNotCountedTwice suspends a worker between its check of the position and its insert, until the
-// server has forgotten the tokens of that time.
+// server has deleted the tokens of that time.
 func TestFrozenInsertIsNotCountedTwice(t *testing.T) {
 	const window, each, batches = 20, 10, 30
 	dsn := engines.ClickHouse(t)

@@ -72,8 +72,8 @@ func TestInsertClicks(t *testing.T) {
 	})
 }
 
-// burnToken makes the server know a token without rows of partition 3, as if it had died between recording the token
-// and adding the part.
+// burnToken leaves a token in the server without rows of partition 3, as if the server had died between recording the
+// token and adding the part.
 func burnToken(t *testing.T, raw driver.Conn, token string, month uint32) {
 	t.Helper()
 	ctx := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"async_insert": 0, "insert_deduplication_token": token}))
@@ -92,8 +92,7 @@ func wantRows(t *testing.T, raw driver.Conn, partition int, want uint64) {
 	}
 }
 
-// TestCompetingWorkers counts one partition by several workers, each with its own store and with batches of other
-// lengths.
+// TestCompetingWorkers counts one partition by several workers. Each has its own store and batches of its own length.
 func TestCompetingWorkers(t *testing.T) {
 	const workers, records = 3, 250
 	dsn := engines.ClickHouse(t)

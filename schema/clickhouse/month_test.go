@@ -43,7 +43,7 @@ func TestInsertMonth(t *testing.T) {
 	}
 }
 
-// TestClosedMonths inserts as workers do, whose rows expire, and as operators do, who copy rows.
+// TestClosedMonths inserts rows that expire, as workers do, and copies rows, as operators do.
 func TestClosedMonths(t *testing.T) {
 	t.Parallel()
 	dsn := engines.ClickHouse(t)

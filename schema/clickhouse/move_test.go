@@ -27,7 +27,7 @@ func openSource(t *testing.T) (*sqlite.ClickStore, string) {
 	return store, path
 }
 
-// countedBy returns what the store in a file has counted.
+// countedBy returns the counts of the store in a file.
 func countedBy(store *sqlite.ClickStore, path string) clickhouse.Counted {
 	return clickhouse.Counted{
 		Clicks: func(ctx context.Context, each func(*schema.ClickCount) error) error {

@@ -47,7 +47,7 @@ func exec(t testing.TB, raw driver.Conn, statement string) {
 	}
 }
 
-// number returns the number that is the result of a query.
+// number returns the result of a query, which is a number.
 func number(t testing.TB, raw driver.Conn, query string) (n uint64) {
 	t.Helper()
 	if err := raw.QueryRow(t.Context(), query).Scan(&n); err != nil {

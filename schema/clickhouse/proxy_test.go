@@ -15,7 +15,7 @@ import (
 type proxy struct {
 	net.Listener
 	target string
-	// on is called with what a client sends. If it returns false, that is the last thing that the server gets from any
+	// on is called with the bytes that a client sends. Once it returns false, the server gets no more bytes from any
 	// client.
 	on func(sent []byte, forward func()) bool
 

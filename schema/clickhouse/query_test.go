@@ -116,7 +116,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestClusterSettings checks that the server knows the settings for clusters: unknown settings are errors. Their effect
+// TestClusterSettings checks that the server has the settings for clusters: unknown settings are errors. Their effect
 // cannot be seen on one server.
 func TestClusterSettings(t *testing.T) {
 	dsn := engines.ClickHouse(t)

@@ -20,8 +20,8 @@ var (
 	wholeTable = regexp.MustCompile(`PrimaryKey\s+Condition: true`)
 )
 
-// TestReportReads checks what reports read: which projections, and rows only of parts of days. The ways that are left
-// when clicks are counted during each read must count the same.
+// TestReportReads checks which projections reports read, and that they read rows only of parts of days. The fallbacks
+// for clicks that are counted during each read must count the same.
 func TestReportReads(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	store, raw := openClicks(t, dsn), openRaw(t, dsn)

@@ -31,7 +31,7 @@ func TestVisitors(t *testing.T) {
 			return to
 		})
 	})
-	t.Run("of a sample are as many after a move", func(t *testing.T) {
+	t.Run("of a sample are the same number after a move", func(t *testing.T) {
 		t.Parallel()
 		from, path := openSource(t)
 		to := openClicks(t, engines.ClickHouse(t))

@@ -75,7 +75,7 @@ func TestEnricher(t *testing.T) {
 		check(t, before)
 		check(t, e.Enrich(sampleClick()))
 	})
-	t.Run("ignores what exceeds the length limits of a click", func(t *testing.T) {
+	t.Run("ignores bytes beyond the length limits of a click", func(t *testing.T) {
 		agent := known[0].header + strings.Repeat("x", schema.MaxUserAgentLen)
 		click := &schema.Click{UserAgent: append([]byte(agent[:schema.MaxUserAgentLen]), " Googlebot/2.1"...),
 			Referrer: append(bytes.Repeat([]byte(" "), schema.MaxReferrerLen), "https://news.example/"...)}
@@ -83,7 +83,7 @@ func TestEnricher(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("uses bounded memory whatever clients send", func(t *testing.T) {
+	t.Run("uses bounded memory for any headers", func(t *testing.T) {
 		e := enrich.New(countries)
 		before := heap()
 		agent, site := strings.Repeat("x", 1000), strings.Repeat(".x", 1000)
@@ -113,7 +113,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// An edge passes on any bytes that a client sends.
+// Edges pass on any bytes from clients.
 func FuzzEnrich(f *testing.F) {
 	for _, k := range known {
 		f.Add([]byte(k.header), []byte("https://news.example/"), []byte{81, 2, 69}, []byte("de-AT"))

@@ -19,8 +19,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// holderEnv makes this test binary a program that locks the file it names, says so, and holds the lock until its input
-// ends.
+// holderEnv makes this test binary a program that locks the file in this variable, reports the lock, and holds it until
+// its input ends.
 const holderEnv = "LINKSTREAM_TEST_LOCK"
 
 func TestMain(m *testing.M) {

@@ -58,7 +58,7 @@ func newGated(limits groupcommit.Limits) *gated {
 
 func succeed() error { return nil }
 
-// outcome is what Submit returned.
+// outcome is the result of Submit.
 type outcome struct {
 	value int
 	err   error
@@ -115,7 +115,7 @@ func TestSubmit(t *testing.T) {
 			}
 		})
 	})
-	t.Run("as many batches run at the same time as Parallel says", func(t *testing.T) {
+	t.Run("Parallel batches run at the same time", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			parallel := limits
 			parallel.Parallel = 2

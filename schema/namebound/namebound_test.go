@@ -15,7 +15,7 @@ import (
 
 var day = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
-// store has the names that a store would answer, and counts the queries.
+// store has the answers of a store for names, and counts the queries.
 type store struct {
 	names   map[namebound.Key][][]string
 	queries int
@@ -142,7 +142,7 @@ func TestBound(t *testing.T) {
 				for i := range clicks.LinkID {
 					clicks.Browser[i], clicks.OS[i] = fmt.Sprint(i%200), fmt.Sprint(i/200)
 				}
-				if quarter == 0 { // the store has a combination of the first quarter that is not among them
+				if quarter == 0 { // the store has another combination in the first quarter
 					s.names[key] = rows(batch(1, day, "t.co"))
 				}
 				want := 0
@@ -167,12 +167,12 @@ func TestBound(t *testing.T) {
 		s.err = nil
 		testkit.Equal(t, "others", others(apply(t, b, batch(1, day, distinct(0, 2000)...))), 2000-schema.MaxNames)
 	})
-	t.Run("bounds its memory, and goes on from what the store has", func(t *testing.T) {
+	t.Run("bounds its memory, and goes on from the names in the store", func(t *testing.T) {
 		s := &store{names: map[namebound.Key][][]string{key: rows(batch(1, day, distinct(0, schema.MaxNames)...))}}
 		b := namebound.New(s.load)
 		flood := batch(1, day, distinct(0, 2*schema.MaxNames)...)
 		apply(t, b, flood)
-		for i := range int64(140) { // links with a click each, more than are remembered
+		for i := range int64(140) { // links with a click each, more than are kept in memory
 			many := batch(0, day, make([]string, 1000)...)
 			for j := range many.LinkID {
 				many.LinkID[j] = 10 + i*1000 + int64(j)

@@ -129,7 +129,7 @@ func TestAllowConnections(t *testing.T) {
 	t.Run("raises the limit of open files", func(t *testing.T) {
 		testkit.Equal(t, "output", run(t, raiseRole), "limit 1256 connections [1000]\n")
 	})
-	t.Run("lowers what it may not allow, without a word if nobody has asked for it", func(t *testing.T) {
+	t.Run("lowers a bound above the limit, without a word if it is the default", func(t *testing.T) {
 		testkit.Equal(t, "output", run(t, deniedRole), "limit 128 connections [32 32]\n")
 	})
 	t.Run("says so if somebody has asked for it", func(t *testing.T) {

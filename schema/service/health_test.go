@@ -35,7 +35,7 @@ func TestHealth(t *testing.T) {
 		ops.Add(readyNow, metrics.NewSet())
 		testkit.Must(t, cfg.Health(t.Context(), ready))
 	})
-	t.Run("nobody who listens is an error", func(t *testing.T) {
+	t.Run("no listener is an error", func(t *testing.T) {
 		ops.Close()
 		for _, command := range [][]string{alive, ready} {
 			if err := cfg.Health(t.Context(), command); err == nil || !strings.Contains(err.Error(), ops.Addr()) {
@@ -43,7 +43,7 @@ func TestHealth(t *testing.T) {
 			}
 		}
 	})
-	t.Run("nobody who answers is an error in time", func(t *testing.T) {
+	t.Run("no answer is an error in time", func(t *testing.T) {
 		ln, err := service.Listen("127.0.0.1:0")
 		testkit.Must(t, err)
 		defer ln.Close()

@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m,
-		// fasthttp's clock, and its cleaner of idle workers, which looks only every ten seconds whether its server stopped.
+		// fasthttp's clock, and its cleaner of idle workers, which checks only every ten seconds whether its server has
+		// stopped.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }

@@ -42,7 +42,7 @@ func wantOps(t *testing.T, ops *service.Ops, path string, status int, part strin
 }
 
 func TestReadiness(t *testing.T) {
-	t.Run("names what the program waits for, without the cause", func(t *testing.T) {
+	t.Run("names the engine that the program waits for, without the cause", func(t *testing.T) {
 		ops, log := startOps(t, service.OpsConfig{})
 		wantOps(t, ops, "/healthz", 200, "ok\n")
 		wantOps(t, ops, "/readyz", 503, "not ready: waiting for its start\n")
@@ -100,7 +100,7 @@ func TestReadiness(t *testing.T) {
 			t.Errorf("logged:\n%s", text)
 		}
 	})
-	t.Run("is a metric, with what is missing", func(t *testing.T) {
+	t.Run("is a metric, with the missing engine", func(t *testing.T) {
 		ops, _ := startOps(t, service.OpsConfig{})
 		ops.Report()("Postgres", nil)
 		wantOps(t, ops, "/metrics", 200, "\nlinkstream_ready 0\n")

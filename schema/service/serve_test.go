@@ -76,7 +76,7 @@ func (s *slow) awaitServed(t *testing.T) error {
 	}
 }
 
-// stopsWithin is how soon a server stops for which no request is under way, or whose grace is over.
+// stopsWithin is how soon a server stops without requests under way, or after its grace.
 const stopsWithin = 5 * time.Second
 
 func TestServe(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 const socketsRole = "sockets"
 
-// inheritSockets is a program that inherits sockets. It prints what it has inherited.
+// inheritSockets is a program that inherits sockets, and prints them.
 func inheritSockets() {
 	fs := flag.NewFlagSet("program", flag.ContinueOnError)
 	fs.String("edge.listen", "127.0.0.1:8080", "")
@@ -84,7 +84,7 @@ func TestInheritSockets(t *testing.T) {
 			t.Errorf("printed\n%swant\n%s", out, want)
 		}
 	})
-	t.Run("an address is used for what was not passed", func(t *testing.T) {
+	t.Run("an address is used without a passed socket", func(t *testing.T) {
 		out := managed(t, "$$", "1", "api", one)
 		if !strings.Contains(out, "api "+first+" true <nil>\n") || !strings.Contains(out, " false <nil>\n") ||
 			strings.Contains(out, "again") {

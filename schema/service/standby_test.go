@@ -53,7 +53,7 @@ func wantAnswer(t *testing.T, addr net.Addr, path string, status int, part strin
 }
 
 func TestStandby(t *testing.T) {
-	t.Run("answers all requests with 503, including those of operators", func(t *testing.T) {
+	t.Run("answers all requests with 503, including requests of operators", func(t *testing.T) {
 		port := startPort(t)
 		for _, path := range []string{"/abc", "/healthz", "/readyz", "/metrics"} {
 			if after := wantAnswer(t, port.Addr(), path, 503, `{"message":"soon"}`); after != "1" {

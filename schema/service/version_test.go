@@ -15,7 +15,7 @@ import (
 
 const versionRole = "version"
 
-// failWithArgs is a program that does not know -version itself.
+// failWithArgs is a program without a flag -version of its own.
 func failWithArgs(_ context.Context, args []string, _, _ io.Writer) error {
 	return fmt.Errorf("runs with %q", args)
 }

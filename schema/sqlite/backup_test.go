@@ -37,7 +37,7 @@ func account(ctx context.Context, links *linkstore.Store, number int) error {
 }
 
 func TestCopy(t *testing.T) {
-	t.Run("has what was committed before, while others write", func(t *testing.T) {
+	t.Run("has earlier commits, while others write", func(t *testing.T) {
 		dir := t.TempDir()
 		from := filepath.Join(dir, "a b?c=d&e.db")
 		links := openLinks(t, from)
@@ -75,7 +75,7 @@ func TestCopy(t *testing.T) {
 		stop()
 		writer.Wait()
 	})
-	t.Run("has what a killed process has left in the write-ahead log", func(t *testing.T) {
+	t.Run("has the write-ahead log of a killed process", func(t *testing.T) {
 		dir := t.TempDir()
 		links := openLinks(t, filepath.Join(dir, "links.db"))
 		testkit.Must(t, account(t.Context(), links, 1))

@@ -65,7 +65,7 @@ func TestRoomForDimensions(t *testing.T) {
 	}
 }
 
-// The rows of a day are bounded, those included that the store has counted before it was opened again.
+// The rows of a day are bounded, including rows that the store has counted before it was opened again.
 func TestRowsOfADayAreBounded(t *testing.T) {
 	const each, copied, later = schema.MaxQuarterRows / 80, 78, 4
 	path := filepath.Join(t.TempDir(), "clicks.db")

@@ -11,7 +11,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Transactions that are the first ones with their queries do not wait for each other's connections to prepare them.
+// Concurrent transactions that prepare the same new queries do not wait for each other's connections.
 func TestFirstQueriesAtOnce(t *testing.T) {
 	store := openClicks(t, filepath.Join(t.TempDir(), "clicks.db"))
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)

@@ -23,7 +23,7 @@ func wantMovedError(t *testing.T, err error) {
 
 func TestFreeze(t *testing.T) {
 	t.Parallel()
-	t.Run("a link store reads, and refuses changes, of those who have it open as well", func(t *testing.T) {
+	t.Run("a link store reads, and refuses changes, also by stores that have it open", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "links.db")
 		open, now := openLinks(t, path), time.Now()

@@ -105,8 +105,8 @@ func highestMark(ctx context.Context, clicks *sqlite.ClickStore) (mark int64, er
 	return mark, err
 }
 
-// runChild runs a job in a process and returns what it prints. If killAfter > 0, it kills the process with SIGKILL
-// after so many lines, whatever it does then.
+// runChild runs a job in a process and returns its output. If killAfter > 0, it kills the process with SIGKILL after
+// this number of lines.
 func runChild(t *testing.T, job, path, name string, killAfter int) (printed []string) {
 	child := exec.CommandContext(t.Context(), os.Args[0], path, name)
 	child.Env = append(os.Environ(), childEnv+"="+job)

@@ -14,7 +14,7 @@ import (
 )
 
 // scansResult matches steps that scan the arguments or the result of another step, and not a table. The result of a
-// view is that of the co-routine with its name.
+// view is the result of the co-routine with its name.
 var scansResult = regexp.MustCompile(`^SCAN (CONSTANT ROW|json_each|named|used|\(subquery)`)
 
 var numbered = regexp.MustCompile(`\?\d`)

@@ -13,7 +13,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// answers are what a store tells of its clicks.
+// answers are the answers of a store about its clicks.
 type answers struct {
 	Stats   []schema.Stats
 	Counts  map[int64]int64
@@ -22,7 +22,7 @@ type answers struct {
 	Clicks  int64
 }
 
-// askAll asks for everything that is known about a few links and their account.
+// askAll asks for every count of a few links and their account.
 func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) (a answers) {
 	t.Helper()
 	a.Export = map[string]int64{}

@@ -61,14 +61,14 @@ func TestVisitorsAreBounded(t *testing.T) {
 	}
 }
 
-// sameNames gives all clicks of a batch the same names, so that next to nothing but visitors is counted.
+// sameNames gives all clicks of a batch the same names, so that almost only visitors are counted.
 func sameNames(batch *schema.ClickBatch) {
 	for _, by := range schema.Dimensions() {
 		clear(*batch.Names(by))
 	}
 }
 
-// TestVisitorsOfTheLog opens the store anew while visitors are merged.
+// TestVisitorsOfTheLog reopens the store while visitors are merged.
 func TestVisitorsOfTheLog(t *testing.T) {
 	t.Parallel()
 	const links, times, batches, clicks, visitors = 300, 4, 12, 3000, 500

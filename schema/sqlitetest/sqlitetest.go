@@ -175,7 +175,7 @@ func migrated[Store io.Closer](open func(ctx context.Context, path string) (Stor
 	return os.ReadFile(path)
 }
 
-// create creates the file at path with the content, unless it exists. Nobody sees a part of it.
+// create creates the file at path with the content, unless it exists. Readers see the whole content or no file.
 func create(path string, content func() ([]byte, error)) (err error) {
 	if _, err := os.Stat(path); err == nil {
 		return nil

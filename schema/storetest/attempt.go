@@ -161,7 +161,7 @@ func TestOldAttempts(t *testing.T, store schema.AttemptStore, rows func() int) {
 			count(0, now)
 		}
 	})
-	t.Run("those of an hour ago are not old", func(t *testing.T) {
+	t.Run("attempts an hour ago are not old", func(t *testing.T) {
 		count(0, now)
 		testkit.Equal(t, "attempts", count(0, now.Add(-time.Hour)), 2)
 	})

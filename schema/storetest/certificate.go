@@ -93,7 +93,7 @@ func locksCertificates(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "b does not", lock(t, store, "x", "b", time.Hour), false)
 	testkit.Equal(t, "b gets another one", lock(t, store, "y", "b", time.Hour), true)
 	testkit.Equal(t, "a renews its lease", lock(t, store, "x", "a", time.Hour), true)
-	testkit.Must(t, store.UnlockCertificate(t.Context(), "x", "b")) // who does not have it
+	testkit.Must(t, store.UnlockCertificate(t.Context(), "x", "b")) // without having the lock
 	testkit.Equal(t, "b does not get it", lock(t, store, "x", "b", time.Hour), false)
 	testkit.Must(t, store.UnlockCertificate(t.Context(), "x", "a"))
 	testkit.Must(t, store.UnlockCertificate(t.Context(), "x", "a"))
@@ -139,7 +139,7 @@ func notesCertificates(t *testing.T, store schema.Database) {
 	check()
 	failed := schema.CertificateState{Host: "go.example", AttemptedAt: epoch.Add(time.Hour), Error: "no answer"}
 	testkit.Must(t, store.NoteCertificate(t.Context(), failed))
-	failed.ExpiresAt = state.ExpiresAt // is that of the certificate in use
+	failed.ExpiresAt = state.ExpiresAt // of the certificate in use
 	got, err := store.CertificateState(t.Context(), "go.example")
 	testkit.Must(t, err)
 	testkit.Equal(t, "state after a failure", got, failed)

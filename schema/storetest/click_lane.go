@@ -23,7 +23,7 @@ func (m *model) checkLanes(t *testing.T, store schema.ClickStore) {
 	testkit.Equal(t, "counts of lanes", laneCounts(t, store), want)
 }
 
-// laneCounts returns what the store says about all lanes.
+// laneCounts returns the counts of all lanes in the store.
 func laneCounts(t *testing.T, store schema.ClickStore) map[schema.Lane]schema.LaneCount {
 	t.Helper()
 	all := map[schema.Lane]schema.LaneCount{}

@@ -49,7 +49,7 @@ func TestCompaction(t *testing.T, store ClickStores, compact func()) {
 	}
 }
 
-// checkDays compares answers about UTC days, which is what a store knows of compacted months.
+// checkDays compares answers about UTC days, the unit of compacted months.
 func (m *model) checkDays(t *testing.T, store ClickStores, random *rand.Rand) {
 	t.Helper()
 	links := slices.Sorted(maps.Keys(m.links))

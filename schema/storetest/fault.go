@@ -71,7 +71,7 @@ func Methods[S any]() (names []string) {
 	return names
 }
 
-// FaultyClicks is a click store whose methods fail when Fault says so.
+// FaultyClicks is a click store whose methods fail if Fault returns an error.
 type FaultyClicks struct {
 	schema.ClickStore
 	schema.ReportStore

@@ -20,7 +20,7 @@ var idempotencyBehaviours = []behaviour[schema.Database]{
 	{"CreateLinks does not record a call without an answer", recordsNoCall},
 }
 
-// newCall returns a batch that is recorded under a key at a time. Its answer is the hashes of its links, "-" for those
+// newCall returns a batch that is recorded under a key at a time. Its answer is the hashes of its links, "-" for a link
 // that failed.
 func newCall(accountID int64, key string, at time.Time, hashes ...string) *schema.LinkBatch {
 	batch := newBatch(accountID, hashes...)
@@ -141,9 +141,9 @@ func recordsNoCall(t *testing.T, store schema.Database) {
 	sameOrdinals(t, store, owner.ID, 2)
 }
 
-// TestOldCalls checks that the store deletes calls whose time to be remembered has passed, a few at a time, and keeps
-// at most MaxIdempotencyKeys of an account. rows returns how many it keeps; number gives the account's newest call
-// another number.
+// TestOldCalls checks that the store deletes calls after their time, a few at a time, and keeps at most
+// MaxIdempotencyKeys of an account. rows returns how many it keeps; number gives the account's newest call another
+// number.
 func TestOldCalls(t *testing.T, store schema.Database, rows func() int, number func(accountID, number int64)) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	for i := range 40 {

@@ -190,7 +190,7 @@ func endsOnce(t *testing.T, store schema.Database) {
 	}
 	testkit.Must(t, store.EndLeases(t.Context(), leaseHolders[0], map[int64]int64{link: 8, link + 1000: 3}))
 	testkit.Must(t, store.EndLeases(t.Context(), leaseHolders[0], map[int64]int64{link: 8})) // again
-	testkit.Must(t, store.EndLeases(t.Context(), leaseHolders[1], map[int64]int64{link: 2})) // the store knows of more
+	testkit.Must(t, store.EndLeases(t.Context(), leaseHolders[1], map[int64]int64{link: 2})) // the store has recorded more
 	use, err := store.LimitUse(t.Context(), []int64{link})
 	testkit.Must(t, err)
 	testkit.Equal(t, "spent", use[link].Spent, int64(8+5+5))

@@ -23,7 +23,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("certificates", func(t *testing.T) { run(t, open, certificateBehaviours) })
 	t.Run("imports", func(t *testing.T) { run(t, open, importBehaviours) })
 	t.Run("webhooks", func(t *testing.T) { run(t, open, webhookBehaviours) })
-	t.Run("clicks that are heard", func(t *testing.T) { run(t, open, clickHookBehaviours) })
+	t.Run("clicks for webhooks", func(t *testing.T) { run(t, open, clickHookBehaviours) })
 	t.Run("domains", func(t *testing.T) { run(t, open, domainBehaviours) })
 	t.Run("deleted domains", func(t *testing.T) { run(t, open, domainDeleteBehaviours) })
 	t.Run("checked domains", func(t *testing.T) { run(t, open, domainCheckBehaviours) })
@@ -309,7 +309,7 @@ func findsManyLinksByHash(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "links", len(got), links)
 }
 
-// destination is what EdgeLinks returns of a link.
+// destination is a link as EdgeLinks returns it.
 func destination(l schema.Link) schema.EdgeLink {
 	return schema.EdgeLink{LinkID: l.ID, AccountID: l.AccountID, URL: l.URL, Active: l.Active, ExpiresAt: l.ExpiresAt,
 		ExpiredURL: l.ExpiredURL, ForwardQuery: l.ForwardQuery, Behaviour: l.Behaviour, Stopped: l.Stopped}
@@ -417,7 +417,7 @@ func pagesBeyondLast(t *testing.T, store schema.Database) {
 	for i := range schema.PageSize {
 		addLink(t, store, owner.ID, 0, fmt.Sprintf("a%d", i))
 	}
-	// The ordinals of the last two pages overflow. Those of 1<<62 + 1 would wrap around to those of page 1.
+	// The ordinals of the last two pages overflow. The page 1<<62 + 1 would wrap around to the ordinals of page 1.
 	for _, page := range []int64{2, 3, 5000, 1<<62 + 1, math.MaxInt64} {
 		links, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, page)
 		testkit.Must(t, err)

@@ -99,8 +99,8 @@ func readsAfterEach(
 	}
 }
 
-// addFilteredLinks adds links of owner, which it returns by creation, a similar one of other, and one of owner that is
-// deleted.
+// addFilteredLinks adds links of owner, which it returns by creation, a similar link of other, and a deleted link of
+// owner.
 func addFilteredLinks(
 	t *testing.T, store schema.Database, owner, other schema.Account, domain schema.Domain,
 ) (all []schema.Link) {

@@ -244,7 +244,7 @@ func updatesUnchanged(t *testing.T, store schema.Database) {
 		testkit.Equal(t, "link after the conflict", got, link)
 		seen = link
 	}
-	SetActive(t, store, 0, "hash", false) // is not what an edit sees
+	SetActive(t, store, 0, "hash", false) // edits do not see this switch
 	testkit.Must(t, store.UpdateLink(t.Context(), &seen, schema.LinkEdit{Title: new("changed"), Unchanged: true}, hour(3)))
 	testkit.Equal(t, "title", seen.Title, "changed")
 	testkit.Must(t, store.DeleteLink(t.Context(), seen, hour(4)))

@@ -12,7 +12,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// click is what a test says about a click; the model adds offset and seq.
+// click is a click of a test; the model adds offset and seq.
 type click struct {
 	lane          schema.Lane
 	link, account int64
@@ -21,14 +21,14 @@ type click struct {
 	visitor       uint64
 }
 
-// model computes by plain means what a ClickStore must answer.
+// model computes the answers of a ClickStore by plain means.
 type model struct {
 	partitions map[int]*progress
 	links      map[int64]*linkModel
 	accounts   map[int64][]click
 }
 
-// progress is what is counted of a partition. The Position.Next of a PositionStore is between counted and next.
+// progress is the counted part of a partition. The Position.Next of a PositionStore is between counted and next.
 type progress struct {
 	epoch   uint32
 	counted int64 // one past the last counted click
@@ -123,7 +123,7 @@ func (m *model) count(b *schema.ClickBatch) {
 	}
 }
 
-// check compares all results of the store with the model, and those of reports if it has any.
+// check compares all results of the store with the model, including reports if it has any.
 func (m *model) check(t *testing.T, store schema.ClickStore) {
 	t.Helper()
 	m.checkCounts(t, store)

@@ -7,8 +7,8 @@ import (
 	"linkstream/schema"
 )
 
-// TestMove checks that move, which makes an empty store count what another store has counted, changes no result except
-// for the positions: the new store begins without any. Lanes go on there. move may be repeated at any time.
+// TestMove checks that move changes no result except for the positions. move makes an empty store count the clicks of
+// another store, and may be repeated at any time. The new store begins without positions, and lanes go on there.
 func TestMove(t *testing.T, from, to ClickStores, move func()) {
 	model := newModel()
 	random := rand.New(rand.NewPCG(15, 16))

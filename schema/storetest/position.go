@@ -8,8 +8,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestPositions checks what PositionStore documents beyond ClickStore, and accepts what it leaves open: Position.Next
-// may be less than the last batch's Next by the records that were dropped at its end.
+// TestPositions checks the outcomes that PositionStore documents beyond ClickStore, and accepts any choice that it
+// leaves open: Position.Next may be less than the last batch's Next by the records that were dropped at its end.
 func TestPositions[S schema.PositionStore](t *testing.T, open Open[S]) {
 	positions := func(t *testing.T) (schema.PositionStore, func() schema.PositionStore) {
 		store, reopen := open(t)
@@ -146,7 +146,7 @@ func refusesBatchBeyond(t *testing.T, store schema.PositionStore) {
 	model.check(t, store)
 }
 
-// countsOnceWhileWorkersFight counts all records of a partition by several workers that do not know of each other.
+// countsOnceWhileWorkersFight counts all records of a partition by several independent workers.
 func countsOnceWhileWorkersFight(t *testing.T, store schema.PositionStore) {
 	const workers, records = 3, 600
 	model := newModel()

@@ -8,7 +8,7 @@ import (
 )
 
 // Positioned makes a store of clicks a PositionStore, for tests of programs that count a topic. It keeps positions in
-// memory, for as long as the store is open. Other than the contract has it, the store compares marks as well.
+// memory, for as long as the store is open. In addition to the contract, the store compares marks.
 type Positioned struct {
 	schema.ClickStore
 	mu sync.Mutex

@@ -27,7 +27,8 @@ var reportBehaviours = []behaviour[ClickStores]{
 // topNames is how many names the reports of these tests have.
 const topNames = 10
 
-// Days returns a query of the clicks of UTC days, and of as many days before. No links stand for all of the account.
+// Days returns a query of the clicks of UTC days, and of the same number of days before. No links stand for all of the
+// account.
 func Days(account int64, links []int64, first time.Time, days int) schema.ReportQuery {
 	q := schema.ReportQuery{AccountID: account, Links: links, Limit: topNames, TopLinks: links == nil, Visitors: true}
 	q.Bounds, q.Previous = daysFrom(first.UTC().Truncate(24*time.Hour), days)
@@ -46,8 +47,7 @@ func (m *model) checkReports(t *testing.T, store ClickStores, since time.Time) {
 	}
 }
 
-// checkDaysOf compares the report of a query whose days go from that of its first one, or that of the first click if it
-// is the zero time, to that of the last click.
+// checkDaysOf compares the report from the query's first day (zero: the first click's) to the last click's.
 func (m *model) checkDaysOf(t *testing.T, store ClickStores, q schema.ReportQuery, clicks []click) {
 	t.Helper()
 	first, last := q.Bounds[0], epoch

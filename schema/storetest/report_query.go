@@ -34,7 +34,7 @@ func (m *model) checkQuery(t *testing.T, store ClickStores, q schema.ReportQuery
 	testkit.Equal(t, fmt.Sprintf("report of %+v", q), got, m.report(q), nilOrEmpty)
 }
 
-// report computes by plain means what a store must answer.
+// report computes the answer of a store by plain means.
 func (m *model) report(q schema.ReportQuery) schema.Report {
 	report := schema.Report{Series: make([]schema.Period, len(q.Bounds)-1),
 		Names: map[schema.Dimension][]schema.NameCount{}}
@@ -118,7 +118,7 @@ func countVisitors(q schema.ReportQuery, clicks iter.Seq2[time.Time, uint64]) *s
 	return v
 }
 
-// selected returns the clicks of a query, with those of the time before.
+// selected returns the clicks of a query, including the clicks of the time before.
 func (m *model) selected(q schema.ReportQuery) (all []click) {
 	for _, link := range m.links {
 		for _, c := range link.clicks {
@@ -134,7 +134,7 @@ func (m *model) selected(q schema.ReportQuery) (all []click) {
 	return all
 }
 
-// daysFrom returns bounds of n days of a zone, and the bound of as many days before.
+// daysFrom returns bounds of n days of a zone, and the bound of n days before.
 func daysFrom(first time.Time, n int) (bounds []time.Time, previous time.Time) {
 	at := func(i int) time.Time { return first.AddDate(0, 0, i).UTC() }
 	for i := range n + 1 {

@@ -108,7 +108,7 @@ func forgetsExpiredSessions(t *testing.T, store schema.Database) {
 	later := newSession(owner.ID, "later")
 	later.CreatedAt, later.ExpiresAt = expired.ExpiresAt, expired.ExpiresAt.Add(time.Hour)
 	testkit.Must(t, store.CreateSession(t.Context(), &later, owner.PasswordHash))
-	// Expired sessions are never found. That it cannot be extended shows that the session was deleted.
+	// Expired sessions are never found. An error of ExtendSession shows that the session was deleted.
 	extend := func(session schema.Session) error {
 		return store.ExtendSession(t.Context(), session.ID, session.SeenAt, session.ExpiresAt)
 	}

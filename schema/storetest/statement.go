@@ -8,8 +8,8 @@ import (
 	"linkstream/schema/linkstore"
 )
 
-// Step is something that a store is about to do: a statement, the beginning of a transaction or a batch, or the commit
-// of a transaction of Update. The Text of all but a statement is "".
+// Step is the next action of a store: a statement, the beginning of a transaction or a batch, or the commit of a
+// transaction of Update. The Text of all but a statement is "".
 type Step struct {
 	Text   string
 	Nested bool // in a transaction or a batch

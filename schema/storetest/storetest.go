@@ -19,7 +19,7 @@ import (
 // with the same data. After reopen the earlier store is not used.
 type Open[S any] func(t *testing.T) (store S, reopen func() S)
 
-// behaviour is a subtest: what a store does, and the check that it does so.
+// behaviour is a subtest: its name, and the check.
 type behaviour[S any] struct {
 	name  string
 	check func(t *testing.T, store S)
@@ -34,8 +34,8 @@ func run[S any](t *testing.T, open Open[S], behaviours []behaviour[S]) {
 	}
 }
 
-// epoch is when everything in the suites begins. It has an unusual zone, because stores must keep moments whatever the
-// zone, and no fraction of a second, which stores need not keep.
+// epoch is the time at which everything in the suites begins. It has an unusual zone, because stores must keep moments
+// in any zone, and no fraction of a second, which stores need not keep.
 var epoch = time.Date(2026, time.November, 21, 9, 30, 15, 0, time.FixedZone("east", 5*3600+1800))
 
 // nilOrEmpty lets a store return nil for an empty slice or map.

@@ -90,7 +90,7 @@ func countsVisitorsByDay(t *testing.T, store ClickStores) {
 	}
 }
 
-// ManyVisitors is more than a store counts exactly, and so is half of it.
+// ManyVisitors is more than a store counts exactly. So is half of it.
 const ManyVisitors = 100_000
 
 // near returns an error unless an estimate is within 2 %.
@@ -142,9 +142,9 @@ func leavesVisitorsOut(t *testing.T, store ClickStores) {
 	model.checkQuery(t, store, q)
 }
 
-// TestVisitors checks that change, which settles, compacts, copies or moves what an empty store has counted, changes no
-// count of visitors, and that visitors who come again afterwards do not count again. change returns the store, and may
-// be called again.
+// TestVisitors checks that change does not alter any count of visitors, and that visitors who come again afterwards do
+// not count again. change settles, compacts, copies or moves the clicks of a store that was empty. It returns the
+// store, and may be called again.
 func TestVisitors(t *testing.T, store ClickStores, many int, change func() ClickStores) {
 	const few = schema.MaxExactVisitors - 1
 	day := epoch.Truncate(24 * time.Hour)

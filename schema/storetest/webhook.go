@@ -13,12 +13,12 @@ import (
 
 var webhookBehaviours = []behaviour[schema.Database]{
 	{"webhooks are kept, changed and deleted by their account", keepsWebhooks},
-	{"changes of links and domains become deliveries of the webhooks that hear of them", deliversChanges},
+	{"changes of links and domains become deliveries of the webhooks with their events", deliversChanges},
 	{"a change that fails is delivered to nobody", failuresAreNotDelivered},
 	{"webhooks are given to one holder until its lease ends", claimsWebhooks},
 	{"the outcome of an attempt decides what happens to a delivery and its webhook", notesDeliveries},
 	{"an edit takes a webhook from its holder, and nobody else gets it before the lease ends", editsWhileSending},
-	{"what waits for a webhook is bounded, and what has no room is counted", boundsDeliveries},
+	{"deliveries that wait for a webhook are bounded, and deliveries without room are counted", boundsDeliveries},
 	{"finished deliveries are kept up to a number, and can be sent again", resendsDeliveries},
 }
 
@@ -93,7 +93,8 @@ func keepsWebhooks(t *testing.T, store schema.Database) {
 	addWebhook(t, store, other.ID, nil)
 }
 
-// waiting returns what waits for a webhook, as "event subject", and requires that the webhook counts its bytes.
+// waiting returns the deliveries that wait for a webhook, as "event subject", and requires that the webhook counts
+// their bytes.
 func waiting(t *testing.T, store schema.WebhookStore, hook schema.Webhook) (all []string) {
 	t.Helper()
 	deliveries, err := store.WaitingDeliveries(t.Context(), hook.ID, 1<<20)

@@ -295,7 +295,7 @@ func boundsClicksThatWait(t *testing.T, store schema.Database) {
 	}
 	room := schema.MaxWebhookWaiting - int(webhookOf(t, store, hook).Waiting)
 	m := newModel()
-	m.queue(t, store, 0, clickNow(link, 501)...) // a delivery that is too large, and one that has room
+	m.queue(t, store, 0, clickNow(link, 501)...) // a delivery that is too large, and another that has room
 	now := webhookOf(t, store, hook)
 	testkit.Equal(t, "dropped", now.Dropped, int64(1))
 	if left := schema.MaxWebhookWaiting - int(now.Waiting); left < 0 || left >= room || left < room-500 {

@@ -63,7 +63,7 @@ func TestFollowChangesFromAPosition(t *testing.T) {
 		wants(t, again, 0)
 		testkit.Equal(t, "position", again.reached, two.reached)
 	})
-	t.Run("changes that were published meanwhile follow", func(t *testing.T) {
+	t.Run("changes published in between follow", func(t *testing.T) {
 		publish(t, client, "c", "a", "d")
 		wants(t, resume(t, client, two.reached), 0, "c", "a", "d")
 	})

@@ -121,7 +121,7 @@ func (m *members) commit(partition int, next int64) error {
 	return commit(next)
 }
 
-// leavesWithin is how soon a member that is told to leaves.
+// leavesWithin is how soon a member leaves once its context is done.
 const leavesWithin = 3 * time.Second
 
 func TestConsume(t *testing.T) {
@@ -243,8 +243,8 @@ func TestConsumeRebalancesWhenPartitionsChange(t *testing.T) {
 	}
 }
 
-// The topic is away only while the group assigns its partitions. Whenever a member looks at it, the topic has as many
-// as before.
+// The topic is away only while the group assigns its partitions. Each look of a member at the topic finds the same
+// number of partitions.
 func TestConsumeSeesATopicThatWasAwayBriefly(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)

@@ -72,7 +72,8 @@ func testLag(t *testing.T, cfg stream.Config) {
 	counted.next = []int64{99, 99, 99} // from an earlier topic
 	counted.wantLag(t, client, 0, time.Time{})
 
-	// The store does not know of records that were dropped after the last counted click; the group does.
+	// The store's position does not include records that were dropped after the last counted click; the group's offset
+	// does.
 	counted.next = []int64{12, 3, 0}
 	counted.wantLag(t, client, 9, at(5))
 	streamtest.CommitOffsets(t, cfg, map[int]int64{0: 15, 1: 4})

@@ -38,7 +38,7 @@ func produce(t testing.TB, client *stream.Client, partition int, values ...strin
 	testkit.Must(t, client.Produce(t.Context(), partition, batchOf(values...)))
 }
 
-// fetch returns n records from offset on, in as many fetches as it takes. Their offsets must be dense.
+// fetch returns n records from offset on, in any number of fetches. Their offsets must be dense.
 func fetch(t testing.TB, client *stream.Client, partition int, offset int64, n int) []string {
 	t.Helper()
 	var values []string

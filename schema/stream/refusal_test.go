@@ -74,7 +74,7 @@ func TestABatchMayGetAnotherTime(t *testing.T) {
 	}
 }
 
-// A broker that acknowledges what only it has loses it with its disk.
+// A record on one broker only is lost with the broker's disk.
 func TestProduceWaitsForAllReplicas(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
@@ -92,7 +92,7 @@ func TestProduceWaitsForAllReplicas(t *testing.T) {
 	}
 }
 
-// createTopic creates the clicks topic as somebody else does.
+// createTopic creates the clicks topic as an operator does.
 func createTopic(t testing.TB, broker *streamtest.Broker, configs map[string]string) {
 	t.Helper()
 	testkit.Must(t, broker.CreateTopic(stream.DefaultConfig().Clicks, 1, configs))

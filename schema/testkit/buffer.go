@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Buffer keeps what is written to it, such as a log or the output of a process. Its zero value is empty and ready, and
-// its methods may be called concurrently.
+// Buffer keeps the bytes that are written to it, such as a log or the output of a process. Its zero value is empty and
+// ready, and its methods may be called concurrently.
 type Buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -32,7 +32,7 @@ type sentSpan struct {
 	Began, Ended      time.Time
 }
 
-// collectorServer is a server that keeps what it gets.
+// collectorServer is a server that keeps the spans it gets.
 type collectorServer struct {
 	URL string
 

@@ -96,7 +96,7 @@ func TestTracer(t *testing.T) {
 
 	query := collector.Await(t, "query", named("query"))
 	request := collector.Await(t, "request", func(s sentSpan) bool { return s.Parent == "" })
-	t.Run("sends a span with what it was told", func(t *testing.T) {
+	t.Run("sends a span with its attributes, its error and its times", func(t *testing.T) {
 		testkit.Equal(t, "trace", query.Trace, request.Trace)
 		testkit.Equal(t, "parent", query.Parent, request.ID)
 		testkit.Equal(t, "kinds", request.Kind+" "+query.Kind, "server client")
@@ -113,7 +113,7 @@ func TestTracer(t *testing.T) {
 		testkit.Equal(t, "attribute", query.Attributes["hostile"], "a\uFFFDb")
 		testkit.Equal(t, "name", request.Name, "GET /links\uFFFD")
 	})
-	t.Run("names the program, and what the environment says", func(t *testing.T) {
+	t.Run("names the program, and the attributes of the environment", func(t *testing.T) {
 		testkit.Equal(t, "service", request.Program["service.name"], "linkstream-test")
 		testkit.Equal(t, "version", request.Program["service.version"], service.Version())
 		testkit.Equal(t, "environment", request.Program["deployment.environment.name"], "staging")
@@ -123,7 +123,7 @@ func TestTracer(t *testing.T) {
 		testkit.Equal(t, "authorization", header.Get("Authorization"), "Bearer secret")
 		testkit.Equal(t, "team", header.Get("X-Team"), "links")
 	})
-	t.Run("counts what was sent", func(t *testing.T) {
+	t.Run("counts the spans that were sent", func(t *testing.T) {
 		testkit.Eventually(t, "two spans are counted", func() bool {
 			return strings.Contains(p.metrics(),
 				"linkstream_trace_spans_sent_total 2\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Server is a resolver over UDP and TCP. It knows only the records that it has been given.
+// Server is a resolver over UDP and TCP. It answers from the records that tests add.
 type Server struct {
 	addr string
 

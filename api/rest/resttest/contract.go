@@ -20,7 +20,7 @@ type System struct {
 
 	// Admin runs an admin command, which must succeed, and returns its output without the line end.
 	Admin func(t *testing.T, args ...string) string
-	// Check returns how an answer differs from what is documented; nil if answers are not checked.
+	// Check returns how an answer differs from the description; nil if answers are not checked.
 	Check func(*http.Request, Answer) error
 }
 

@@ -159,7 +159,7 @@ func testLive(t *testing.T, s System) {
 		testkit.Equal(t, "status", a.Status, http.StatusOK)
 		testkit.Equal(t, "content type", a.Header.Get("Content-Type"), "text/event-stream")
 	})
-	t.Run("what is not the caller's is 404 or 422", func(t *testing.T) {
+	t.Run("links of others are 404 or 422", func(t *testing.T) {
 		other.Get(t, ofLink).WantError(t, http.StatusNotFound)
 		other.Get(t, "/api/v1/live?domain_id="+id.String()).WantError(t, http.StatusUnprocessableEntity, "domain_id")
 		owner.Get(t, "/api/v1/live?tag=A&domain_id=x").WantError(t, http.StatusUnprocessableEntity, "domain_id", "tag")

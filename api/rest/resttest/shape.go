@@ -99,7 +99,7 @@ func array(v any) error {
 
 var momentForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$`)
 
-// moment accepts created_at as ISO 8601 and the design require it: UTC with the offset +00:00, never Z.
+// moment accepts created_at in ISO 8601, in UTC with the offset +00:00, never Z.
 func moment(v any) error {
 	s, _ := v.(string)
 	if at, err := time.Parse(time.RFC3339, s); err != nil || !momentForm.MatchString(s) {

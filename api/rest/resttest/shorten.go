@@ -66,7 +66,7 @@ func testShorten(t *testing.T, s System) {
 		}
 		owner.Link(t, Object{"long_url": "https://good.example/?u=https://" + UnsafeHost + "/"})
 	})
-	t.Run("an invalid field beside an unsafe URL is reported", func(t *testing.T) {
+	t.Run("an invalid field is reported with an unsafe URL", func(t *testing.T) {
 		owner.Shorten(t, Object{"long_url": "https://" + UnsafeHost, "custom_alias": "X"}).
 			WantError(t, http.StatusUnprocessableEntity, "custom_alias")
 	})
@@ -85,7 +85,7 @@ func testTakenAliases(t *testing.T, s System) {
 		owner.Link(t, taken)
 		owner.Shorten(t, taken).WantError(t, http.StatusUnprocessableEntity, "custom_alias")
 	})
-	t.Run("one of several concurrent requests for an alias is 201, the others are 422", func(t *testing.T) {
+	t.Run("of concurrent requests for an alias one is 201, all others are 422", func(t *testing.T) {
 		body := `{"long_url":"https://example.com/","custom_alias":"` + label() + `"}`
 		var wg sync.WaitGroup
 		answers, errs := make([]Answer, 16), make([]error, 16)

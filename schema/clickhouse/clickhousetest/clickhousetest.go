@@ -73,7 +73,7 @@ func first(ctx context.Context, dsn string, conn driver.Conn) ([]string, error) 
 	return nil, err
 }
 
-// read returns the statements that made the tables of the database, and one that says which migrations they have had.
+// read returns the statements that made the tables of the database, and a statement for its list of migrations.
 func read(ctx context.Context, conn driver.Conn) (statements []string, err error) {
 	var database string
 	const tables = `SELECT currentDatabase(), groupArray(create_table_query) FROM system.tables WHERE database = ` +

@@ -25,15 +25,15 @@ var claims struct {
 
 // Claim returns a TCP port of 127.0.0.1 that nothing listens on, and that no other call returns while this process
 // lives, not even in another process: tests of several packages run at once, and a program that is down does not hold
-// its port. The port is below those of outgoing connections. A client that keeps dialing a stopped program would sooner
-// or later get such a port for its own end and connect to itself, and the program could not listen on it again.
+// its port. The port is below the ports of outgoing connections. Otherwise a client that keeps dialing a stopped
+// program could get the port for its own end and connect to itself, and the program could not listen on it again.
 //
 // A claim is a UDP socket that is bound to the same number of another address and never read. The program may serve
 // HTTP/3 on its own.
 func Claim() (int, error) {
 	end := lowestOutgoing()
 	if end <= lowest+tries {
-		end = usualLowest // no ports are left below those of outgoing connections
+		end = usualLowest // no ports are left below the ports of outgoing connections
 	}
 	for range tries {
 		port := lowest + rand.IntN(end-lowest)

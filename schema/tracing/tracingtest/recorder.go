@@ -1,4 +1,4 @@
-// Package tracingtest helps to test what a program records.
+// Package tracingtest keeps the spans of a program for tests.
 package tracingtest
 
 import (
