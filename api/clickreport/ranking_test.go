@@ -77,7 +77,7 @@ func TestTopLinksOfManyLinks(t *testing.T) {
 	}
 	t.Run("are on the first page if they are found at once", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			want(t, "first page", watch(t, &slowReports{takes: clickreport.RankWait / 2})(1), "1 ")
+			want(t, "first page", watch(t, &slowReports{takes: 25 * time.Millisecond})(1), "1 ")
 		})
 	})
 	t.Run("are on a later page if not, and stay while no click is counted", func(t *testing.T) {
@@ -86,12 +86,12 @@ func TestTopLinksOfManyLinks(t *testing.T) {
 			of := watch(t, reports)
 			begin := time.Now()
 			want(t, "first page", of(1), "unknown")
-			testkit.Equal(t, "wait of the first page", time.Since(begin), clickreport.RankWait)
+			testkit.Equal(t, "wait of the first page", time.Since(begin), 50*time.Millisecond)
 			want(t, "page during the reading", of(1), "unknown")
 			time.Sleep(time.Second)
 			for range 10 {
 				want(t, "page after it", of(1), "1 ")
-				time.Sleep(clickreport.RankAge / 20)
+				time.Sleep(30 * time.Second)
 			}
 			testkit.Equal(t, "readings", reports.began.Load(), 1)
 		})
@@ -104,7 +104,7 @@ func TestTopLinksOfManyLinks(t *testing.T) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 			want(t, "page with a click more", of(2), "1 00:00:00")
-			time.Sleep(clickreport.RankShare*time.Second - 2*time.Second)
+			time.Sleep(18 * time.Second)
 			of(2)
 			testkit.Equal(t, "readings during the pause", reports.began.Load(), 1)
 			time.Sleep(2 * time.Second)
@@ -119,7 +119,7 @@ func TestTopLinksOfManyLinks(t *testing.T) {
 	})
 	t.Run("of another day are of an earlier time", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			top := clickreport.NewRankings(&slowReports{takes: clickreport.RankWait / 2}, quiet)
+			top := clickreport.NewRankings(&slowReports{takes: 25 * time.Millisecond}, quiet)
 			want(t, "one day", rankingOf(t, top, 1, day, 1), "1 ")
 			want(t, "the next day", rankingOf(t, top, 1, day.AddDate(0, 0, 1), 1), "1 00:00:00")
 		})
@@ -129,7 +129,7 @@ func TestTopLinksOfManyLinks(t *testing.T) {
 			reports := &slowReports{takes: time.Second}
 			of := watch(t, reports)
 			of(1)
-			time.Sleep(clickreport.RankAge)
+			time.Sleep(10 * time.Minute)
 			want(t, "page", of(1), "unknown")
 		})
 	})
@@ -146,7 +146,7 @@ func TestTopLinksOfManyLinks(t *testing.T) {
 			of := watch(t, reports)
 			of(1)
 			reports.fails = errors.New("the store is away")
-			time.Sleep(clickreport.RankPause)
+			time.Sleep(2 * time.Second)
 			for range 3 {
 				want(t, "page", of(9), "1 00:00:00")
 				synctest.Wait()
@@ -172,11 +172,11 @@ func TestTopLinksOfManyLinks(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			reports := &slowReports{takes: time.Millisecond}
 			top := clickreport.NewRankings(reports, quiet)
-			for account := range int64(clickreport.MaxRanked) + 1 {
+			for account := range int64(1001) {
 				rankingOf(t, top, account, day, account+1)
 			}
 			want(t, "second account", rankingOf(t, top, 1, day, 2), "2 ")
-			testkit.Equal(t, "readings", reports.began.Load(), int64(clickreport.MaxRanked)+1)
+			testkit.Equal(t, "readings", reports.began.Load(), int64(1001))
 			reports.takes = time.Second
 			want(t, "first account", rankingOf(t, top, 0, day, 1), "unknown")
 			time.Sleep(time.Second)
