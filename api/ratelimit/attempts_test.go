@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -214,18 +215,49 @@ func TestAttemptsWithoutStore(t *testing.T) {
 	})
 }
 
+// totalStore answers every attempt with the same total, and counts its calls.
+type totalStore struct {
+	schema.AttemptStore
+	total int64
+	calls atomic.Int64
+}
+
+func (s *totalStore) CountAttempts(_ context.Context, attempts []schema.Attempts) ([]int64, error) {
+	s.calls.Add(1)
+	return slices.Repeat([]int64{s.total}, len(attempts)), nil
+}
+
+// TestAttemptMemory has more windows than a limiter keeps, 65,536. It keeps full ones only, until they end.
 func TestAttemptMemory(t *testing.T) {
-	onProcesses(t, "keeps only what is full, until it ends", func(t *testing.T, p processes) {
-		for i := range 100 {
-			attempt(t, p.limiters[0], attemptLimit.By(fmt.Sprint(i)))
+	synctest.Test(t, func(t *testing.T) {
+		store := &totalStore{total: 1}
+		limiter := ratelimit.NewAttemptLimiter(store, nil)
+		flood := func() {
+			var wg sync.WaitGroup
+			for n := range 200 {
+				wg.Go(func() {
+					for i := range 200 {
+						attempt(t, limiter, attemptLimit.By(fmt.Sprint(n, " ", i))) // in a minute and in an hour
+					}
+				})
+			}
+			wg.Wait()
 		}
-		testkit.Equal(t, "windows below their limit", p.limiters[0].KnownWindows(), 0)
-		for range 3 {
-			attempt(t, p.limiters[0], attemptLimit.By("me"))
+		calls := func(subject string) int64 {
+			before := store.calls.Load()
+			for range 5 {
+				if attempt(t, limiter, attemptLimit.By(subject)) == 0 {
+					t.Errorf("%s is not refused", subject)
+				}
+			}
+			return store.calls.Load() - before
 		}
-		testkit.Equal(t, "full windows", p.limiters[0].KnownWindows(), 1)
-		time.Sleep(time.Minute)
-		attempt(t, p.limiters[0], attemptLimit.By("you"))
-		testkit.Equal(t, "windows after the minute", p.limiters[0].KnownWindows(), 0)
+		flood()
+		store.total = 100
+		testkit.Equal(t, "calls with a full window, after many below the limit", calls("me"), 1)
+		flood()
+		testkit.Equal(t, "calls with more full windows than are kept", calls("you"), 5)
+		time.Sleep(time.Hour)
+		testkit.Equal(t, "calls after the end of full windows", calls("you"), 1)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,7 +63,6 @@ func TestTurns(t *testing.T) {
 		testkit.Equal(t, "waiting", w.turns.Waiting(), 6)
 		w.wg.Wait()
 		testkit.Equal(t, "order", w.began(), []string{"a1", "a2", "b1", "c1", "a3", "b2", "a4"})
-		testkit.Equal(t, "clients at the end", w.turns.Clients(), 0)
 	})
 	inBubble(t, "go to a call with a price after as many turns of its client", func(t *testing.T) {
 		w := &work{turns: turns.New(turns.Limits{Places: 1})}
@@ -106,7 +106,6 @@ func TestTurns(t *testing.T) {
 		testkit.Equal(t, "at once", w.began(), []string{"a1", "a2", "b1"})
 		w.wg.Wait()
 		testkit.Equal(t, "of all", len(w.began()), 6)
-		testkit.Equal(t, "clients at the end", w.turns.Clients(), 0)
 	})
 	inBubble(t, "refuse calls at once when too many wait", func(t *testing.T) {
 		w := &work{turns: turns.New(turns.Limits{Places: 1, Waiting: 3, WaitingEach: 2})}
@@ -126,7 +125,6 @@ func TestTurns(t *testing.T) {
 		w.wg.Wait()
 		testkit.Must(t, w.turns.Take(t.Context(), client(c), 1))
 		w.turns.Leave(client(c))
-		testkit.Equal(t, "clients at the end", w.turns.Clients(), 0)
 	})
 	inBubble(t, "are waited for until the context is done", func(t *testing.T) {
 		turns := turns.New(turns.Limits{Places: 1})
@@ -141,7 +139,6 @@ func TestTurns(t *testing.T) {
 			cancel()
 		}
 		testkit.Equal(t, "waiting", turns.Waiting(), 0)
-		testkit.Equal(t, "clients", turns.Clients(), 1)
 		turns.Leave(client(a))
 		done, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -179,9 +176,51 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%d calls had a place", took.Load())
 		}
 		testkit.Equal(t, "waiting", turns.Waiting(), 0)
-		testkit.Equal(t, "clients", turns.Clients(), 0)
 		for i := range limits.Places {
 			testkit.Must(t, turns.Take(t.Context(), client(rune(i)), 1))
 		}
 	})
+}
+
+// TestClientsAreForgotten requires that clients that hold nothing and wait for nothing take no memory.
+func TestClientsAreForgotten(t *testing.T) {
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	bound, each := turns.NewBound(2, 1), turns.New(turns.Limits{Places: 1, PlacesEach: 1, Waiting: 1, WaitingEach: 1})
+	taken, full := turns.New(turns.Limits{Places: 1}), turns.New(turns.Limits{Places: 1, Waiting: 1})
+	testkit.Must(t, taken.Take(done, client(a), 1))
+	testkit.Must(t, full.Take(done, client(a), 1))
+	waits, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = full.Take(waits, client(b), 1) })
+	testkit.Eventually(t, "a call waits", func() bool { return full.Waiting() == 1 })
+	for name, use := range map[string]func(turns.Client) error{
+		"of a bound":   func(c turns.Client) error { err := bound.Take(c, 1); bound.Leave(c, 1); return err },
+		"with a place": func(c turns.Client) error { err := each.Take(done, c, 1); each.Leave(c); return err },
+		"that give up": func(c turns.Client) error {
+			if err := taken.Take(done, c, 1); !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("got %w", err)
+			}
+			return nil
+		},
+		"that are refused": func(c turns.Client) error {
+			if err := full.Take(done, c, 1); !errors.Is(err, turns.ErrFull) {
+				return fmt.Errorf("got %w", err)
+			}
+			return nil
+		},
+	} {
+		before := testkit.Heap()
+		for id := range int64(200_000) {
+			testkit.Must(t, use(turns.Account(id)))
+		}
+		if grown := testkit.Heap() - before; grown > 2<<20 {
+			t.Errorf("200,000 clients %s: the heap grew by %d bytes", name, grown)
+		}
+	}
+	stop()
+	wg.Wait()
+	for _, all := range []any{bound, each, taken, full} {
+		runtime.KeepAlive(all)
+	}
 }
