@@ -1,13 +1,14 @@
 package blocklist_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -111,21 +112,28 @@ func TestListFollowsChangesOfItsFiles(t *testing.T) {
 	})
 }
 
+// FuzzParseHosts checks that the last entry of each line is blocked, in canonical form, if it is a host with a dot.
 func FuzzParseHosts(f *testing.F) {
 	for _, s := range []string{"0.0.0.0 bad.example # x\n", "bare.example", "::1 a.b c.d\r\n", "1.2.3.4", "\ufeff#",
 		"bücher.example", "0.0.0.0\x00a.b", "a.b\n\n\n.", "[::1]"} {
 		f.Add([]byte(s))
 	}
+	path := filepath.Join(f.TempDir(), "hosts")
 	f.Fuzz(func(t *testing.T, file []byte) {
-		hosts, err := blocklist.ParseHosts(bytes.NewReader(file))
+		testkit.Must(t, os.WriteFile(path, file, 0o600))
+		list, err := blocklist.Open(path, slog.New(slog.DiscardHandler))
 		if err != nil {
+			testkit.Equal(t, "a line is too long", errors.Is(err, bufio.ErrTooLong), true)
 			return
 		}
-		// Hosts are in canonical form: read again, each is unchanged.
-		for _, host := range hosts {
-			again, err := blocklist.ParseHosts(strings.NewReader(host))
-			if err != nil || !slices.Equal(again, []string{host}) {
-				t.Fatalf("host %q is read as %v, %v", host, again, err)
+		for line := range strings.Lines(string(file)) {
+			line, _, _ = strings.Cut(line, "#")
+			entries := strings.Fields(line)
+			if len(entries) == 0 {
+				continue
+			}
+			if host, err := schema.ParseHost(entries[len(entries)-1]); err == nil && strings.ContainsAny(string(host), ".:") {
+				testkit.Equal(t, "blocked: "+string(host), list.Blocks(host), true)
 			}
 		}
 	})

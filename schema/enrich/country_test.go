@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,36 +166,45 @@ func TestRunLoadsCountriesWhenTheFileChanges(t *testing.T) {
 	})
 }
 
-// The race detector checks the swap of the database.
+// The race detector checks the swap of the database. Run checks the file while the enrichers look up.
 func TestEnrichersMayRunWhileCountriesReload(t *testing.T) {
-	countries, path := openCountries(t)
-	const rounds = 20
-	stop := make(chan struct{})
-	seen := make(chan error)
-	for range 2 {
-		go func() {
-			e := enrich.New(countries)
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					seen <- nil
-					return
-				default:
-				}
-				if got := country(e, 81, 2, 69); got != "GB" && got != "SE" {
-					seen <- fmt.Errorf("got %q", got)
-					return
-				}
-			}
-		}()
-	}
-	for n := range rounds {
+	path := filepath.Join(t.TempDir(), "countries.mmdb")
+	put := func(n int) {
 		enrichtest.WriteCountries(t, path, map[string]enrichtest.Record{
 			"81.2.69.0/24": enrichtest.In([]string{"GB", "SE"}[n%2]), fmt.Sprintf("10.%d.0.0/16", n): enrichtest.In("FR")})
-		testkit.Must(t, enrich.Reload(countries))
 	}
-	close(stop)
-	for range 2 {
-		testkit.Must(t, <-seen)
-	}
+	put(0)
+	synctest.Test(t, func(t *testing.T) {
+		countries, err := enrich.OpenCountries(path, slog.New(slog.DiscardHandler))
+		testkit.Must(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { countries.Run(ctx) })
+		for range 2 {
+			wg.Go(func() {
+				for e, changes, last := enrich.New(countries), 0, "GB"; ; {
+					got := country(e, 81, 2, 69)
+					if got != "GB" && got != "SE" {
+						t.Errorf("got %q", got)
+						return
+					}
+					if got != last {
+						changes, last = changes+1, got
+					}
+					select {
+					case <-time.After(time.Second):
+					case <-ctx.Done():
+						testkit.Equal(t, "changes", changes, 20)
+						return
+					}
+				}
+			})
+		}
+		for n := range 20 {
+			put(n + 1)
+			time.Sleep(10 * time.Second)
+		}
+		cancel()
+		wg.Wait()
+	})
 }
