@@ -273,50 +273,65 @@ func TestCreateRefusesShortLinksAsTargets(t *testing.T) {
 	}
 }
 
-// domainCalls counts the look-ups of verified domains.
+// domainCalls counts the look-ups of verified domains. Without a store no host is one.
 type domainCalls struct {
 	schema.DomainStore
 	n int
 }
 
 func (s *domainCalls) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
-	s.n++
+	if s.n++; s.DomainStore == nil {
+		return schema.Domain{}, schema.Errorf(schema.CodeNotFound, "no domain")
+	}
 	return s.DomainStore.VerifiedDomain(ctx, host)
 }
 
-func TestForeignHostsAreCached(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "links.db")
-	synctest.Test(t, func(t *testing.T) {
-		store, err := sqlitetest.Open(t.Context(), path)
-		testkit.Must(t, err)
-		defer store.Close()
-		domains := &domainCalls{DomainStore: store}
-		s := links.New(schema.MustParseBaseURL("https://sho.rt"), store, domains, nil)
-		wantOwned := func(host schema.Host, want bool, calls int) {
-			t.Helper()
-			got, err := s.Owns(t.Context(), host)
-			testkit.Must(t, err)
-			if got != want || domains.n != calls {
-				t.Errorf("%s: owned %t after %d calls, want %t after %d", host, got, domains.n, want, calls)
-			}
-		}
-		const host = "new.example.org"
-		wantOwned(host, false, 1)
-		owner := addAccount(t, store, "a@example.org")
-		now := time.Now()
-		testkit.Must(t, store.CreateDomain(t.Context(),
-			&schema.Domain{AccountID: owner, Host: host, CreatedAt: now, VerifiedAt: now}))
-		time.Sleep(time.Second - 1)
-		wantOwned(host, false, 1)
-		time.Sleep(time.Nanosecond)
-		wantOwned(host, true, 2) // not cached as foreign any more
-		wantOwned(host, true, 3) // verified domains are not cached
+// anyLinks is a store that creates every link and keeps none.
+type anyLinks struct{ schema.LinkStore }
 
-		for i := range links.MaxNegativeHosts + 1 {
-			wantOwned(schema.Host(fmt.Sprintf("h%d.example.org", i)), false, 4+i)
+func (anyLinks) CreateLink(context.Context, *schema.Link) error { return nil }
+
+func TestForeignHostsAreCached(t *testing.T) {
+	wantOwned := func(t *testing.T, s *links.Shortener, domains *domainCalls, host string, want bool, calls int) {
+		t.Helper()
+		_, err := s.Create(t.Context(), links.Request{AccountID: 1, LongURL: "https://" + host + "/"})
+		if got := schema.ErrorCode(err) == schema.CodeInvalid; got != want || !got && err != nil || domains.n != calls {
+			t.Errorf("%s: owned %t after %d calls, want %t after %d: %v", host, got, domains.n, want, calls, err)
 		}
-		if n := s.ForeignHosts(); n > links.MaxNegativeHosts {
-			t.Errorf("%d hosts are cached", n)
-		}
+	}
+	path := filepath.Join(t.TempDir(), "links.db")
+	t.Run("for a second", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store, err := sqlitetest.Open(t.Context(), path)
+			testkit.Must(t, err)
+			defer store.Close()
+			domains := &domainCalls{DomainStore: store}
+			s := links.New(schema.MustParseBaseURL("https://sho.rt"), anyLinks{}, domains, nil)
+			const host = "new.example.org"
+			wantOwned(t, s, domains, host, false, 1)
+			owner := addAccount(t, store, "a@example.org")
+			now := time.Now()
+			testkit.Must(t, store.CreateDomain(t.Context(),
+				&schema.Domain{AccountID: owner, Host: host, CreatedAt: now, VerifiedAt: now}))
+			time.Sleep(time.Second - 1)
+			wantOwned(t, s, domains, host, false, 1)
+			time.Sleep(time.Nanosecond)
+			wantOwned(t, s, domains, host, true, 2) // not cached as foreign any more
+			wantOwned(t, s, domains, host, true, 3) // verified domains are not cached
+		})
+	})
+	t.Run("at most 4096 of them", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			domains := &domainCalls{}
+			s := links.New(schema.MustParseBaseURL("https://sho.rt"), anyLinks{}, domains, nil)
+			host := func(i int) string { return fmt.Sprintf("h%d.example.org", i) }
+			for i := range 4096 {
+				wantOwned(t, s, domains, host(i), false, 1+i)
+			}
+			wantOwned(t, s, domains, host(0), false, 4096)
+			wantOwned(t, s, domains, host(4096), false, 4097)
+			wantOwned(t, s, domains, host(4096), false, 4097)
+			wantOwned(t, s, domains, host(0), false, 4098) // its place was taken
+		})
 	})
 }

@@ -2,19 +2,21 @@ package redirect_test
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
-	"linkstream/edge/redirect"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
 func TestForwardedQuery(t *testing.T) {
-	long := strings.Repeat("x", redirect.MaxForwarded-len("https://example.com/?own&#part"))
+	long := strings.Repeat("x", 8192-len("https://example.com/?own&#part"))
+	e := newEdge(t, nil)
 	for _, c := range []struct{ name, location, query, want string }{
 		{"a location without a query", "https://example.com/", "a=b", "https://example.com/?a=b"},
 		{"a location with a query", "https://example.com/?own=1", "a=b&c", "https://example.com/?own=1&a=b&c"},
@@ -28,32 +30,40 @@ func TestForwardedQuery(t *testing.T) {
 		{"the visitor's query is unchanged", "https://example.com/", "a=%zz+%20/?:@!$'()*,;[]{}|\\^`<>\"",
 			"https://example.com/?a=%zz+%20/?:@!$'()*,;[]{}|\\^`<>\""},
 		{"names that occur in both are kept twice", "https://example.com/?a=1", "a=2", "https://example.com/?a=1&a=2"},
-		{"what no header may have is escaped", "https://example.com/", "\r\nX: y\x00\x7f ü#z",
+		{"bytes that no header may have are escaped", "https://example.com/", "\r\nX: y\x00\x7f ü#z",
 			"https://example.com/?%0D%0AX:%20y%00%7F%20%C3%BC%23z"},
 		{"exactly as long as allowed", "https://example.com/?own#part", long, "https://example.com/?own&" + long + "#part"},
 		{"too long", "https://example.com/?own#part", long + "x", "https://example.com/?own#part"},
 		{"too long by escapes", "https://example.com/?own#part", long[2:] + "ü", "https://example.com/?own#part"},
 	} {
-		t.Run(c.name, func(t *testing.T) { testkit.Equal(t, "location", redirect.Forward(c.location, c.query), c.want) })
+		t.Run(c.name, func(t *testing.T) {
+			hash := schema.NewHash()
+			e.create(t, schema.Link{Hash: hash, URL: c.location, ForwardQuery: true})
+			testkit.Equal(t, "location", e.location(t, hash, c.query), c.want)
+		})
 	}
 }
 
+// FuzzForward compares the location of a link with its location for a visitor with a query.
 func FuzzForward(f *testing.F) {
 	f.Add("https://example.com/?own=1#part", "a=b&c=%20")
 	f.Add("https://example.com", "\r\n#")
 	f.Add("https://example.com/#?", strings.Repeat("ü", 3000))
-	f.Fuzz(func(t *testing.T, location, query string) {
-		for _, c := range []byte(location) {
-			if c <= ' ' || c >= 0x7f { // never in a location
-				return
-			}
+	e := newEdge(f, nil)
+	f.Fuzz(func(t *testing.T, target, query string) {
+		if _, err := url.Parse(target); err != nil || len(target) > schema.MaxURLLen || !utf8.ValidString(target) ||
+			strings.Contains(target, "\x00") {
+			return
 		}
-		got := redirect.Forward(location, query)
+		hash := schema.NewHash()
+		e.create(t, schema.Link{Hash: hash, URL: target, ForwardQuery: true})
+		location := e.location(t, hash, "")
+		got := e.location(t, hash, query)
 		if got == location {
 			return
 		}
 		base, fragment, _ := strings.Cut(location, "#")
-		if len(got) > redirect.MaxForwarded || !strings.HasPrefix(got, base) || !strings.HasSuffix(got, fragment) {
+		if len(got) > 8192 || !strings.HasPrefix(got, base) || !strings.HasSuffix(got, fragment) {
 			t.Errorf("%q with %q: %q", location, query, got)
 		}
 		if strings.Count(got, "#") != strings.Count(location, "#") ||
@@ -66,6 +76,16 @@ func FuzzForward(f *testing.F) {
 			t.Errorf("%q with %q: added %q", location, query, added)
 		}
 	})
+}
+
+// location returns where a visitor with a query is sent.
+func (e *edge) location(t testing.TB, hash, query string) string {
+	t.Helper()
+	ctx := request("http://sho.rt/"+hash, &net.TCPAddr{IP: net.IPv4(198, 51, 100, 7)})
+	ctx.URI().SetQueryString(query)
+	e.handler.Serve(ctx)
+	testkit.Equal(t, "status", ctx.Response.StatusCode(), http.StatusFound)
+	return string(ctx.Response.Header.Peek("Location"))
 }
 
 func TestExpiredAndForwarded(t *testing.T) {
