@@ -160,7 +160,7 @@ func (s *Service) compose(cfg Config) error {
 		lag.CountedUntil, s.live, s.webhooks, shares, work, requests, s.log)
 	s.passwords = linkpassword.New(s.links, s.shortener.Passwords(), cfg.Now, requests, s.log)
 	s.server = newServer(&router{api: api, pages: s.pages, passwords: s.passwords,
-		anonymous: request.NewAnonymous(s.metrics),
+		anonymous: request.NewAnonymous(s.metrics, max(1, service.CPUs()/2)),
 		proxies:   cfg.TrustedProxies,
 		tracer:    cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = newListener(s.listener, connLimits{Connections: cfg.MaxConnections,

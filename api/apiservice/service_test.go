@@ -18,15 +18,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 	"go.uber.org/goleak"
 
 	"linkstream/api/apiservice"
 	"linkstream/api/auth"
-	"linkstream/api/request"
-	"linkstream/api/rest"
 	"linkstream/schema"
 	"linkstream/schema/linkstore"
 	"linkstream/schema/service"
@@ -257,7 +254,7 @@ func TestTokensPassAFlood(t *testing.T) {
 		})
 	}
 	refused := regexp.MustCompile(`linkstream_api_anonymous_refused_total [1-9]\d\d`)
-	testkit.Eventually(t, "the gate refuses requests", func() bool { return refused.MatchString(page(s)) })
+	testkit.Eventually(t, "requests are refused", func() bool { return refused.MatchString(page(s)) })
 	for range 50 {
 		if status, body := get(t, base+"/api/v1/links", token); status != http.StatusOK {
 			t.Errorf("%d %s", status, body)
@@ -322,21 +319,10 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// reader is an API that reads the bodies of all requests.
-type reader struct{ *rest.API }
+// memoryListener has the address of a TCP listener.
+type memoryListener struct{ *fasthttputil.InmemoryListener }
 
-// Ask wants all bodies.
-func (reader) Ask(*fasthttp.RequestCtx, *request.Turn) bool { return true }
-
-func (r reader) Handle(http *fasthttp.RequestCtx, turn *request.Turn) {
-	turn.End()
-	var refusal *request.Refusal
-	if errors.As(request.ReadBody(http, 64<<10), &refusal) {
-		r.Reject(http, turn, refusal)
-		return
-	}
-	r.API.Handle(http, turn)
-}
+func (memoryListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
 
 func TestSlowClients(t *testing.T) {
 	new(fasthttp.ResponseHeader).AppendBytes(nil) // starts fasthttp's clock, which never stops, outside the bubbles
@@ -345,28 +331,29 @@ func TestSlowClients(t *testing.T) {
 		answers    []int // statuses, after which the server closes the connection
 		within     time.Duration
 	}{
-		{"that never complete a header get 408", "GET /none HTTP/1.1\r\nHos", []int{408}, 11 * time.Second},
+		{"that never complete a header get 408", "GET /api/v1/none HTTP/1.1\r\nHos", []int{408}, 11 * time.Second},
 		{"that never complete a body get 408",
-			"POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n{", []int{408}, 11 * time.Second},
+			"POST /api/v1/shorten HTTP/1.1\r\nAUTHORIZED\r\nContent-Length: 10000\r\n\r\n{", []int{408}, 11 * time.Second},
 		{"that never complete a body that is too large get 413",
-			"POST /none HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n11170\r\n" +
+			"POST /api/v1/shorten HTTP/1.1\r\nAUTHORIZED\r\nTransfer-Encoding: chunked\r\n\r\n11170\r\n" +
 				strings.Repeat("x", 70_000), []int{413}, 11 * time.Second},
-		{"that send no further request are disconnected", "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{404},
+		{"that send no further request are disconnected", "GET /api/v1/none HTTP/1.1\r\nAUTHORIZED\r\n\r\n", []int{404},
 			76 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				api := rest.New(nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, request.NewRecorder(metrics.NewSet()), discard)
-				server := apiservice.NewServer(reader{api}, discard)
-				listener := fasthttputil.NewInmemoryListener()
-				ctx, cancel := context.WithCancel(t.Context())
-				served := make(chan error, 1)
-				clients := apiservice.NewListener(listener, apiservice.ConnLimits{Connections: 1}, metrics.NewSet(), discard)
-				go func() { served <- service.Serve(ctx, server, clients, time.Minute) }()
+				links, clicks := openStores(t)
+				defer clicks.Close()
+				listener, cfg := fasthttputil.NewInmemoryListener(), config()
+				cfg.Listener, cfg.MaxConnections = memoryListener{listener}, 1
+				server, err := apiservice.New(cfg, links, clicks, nil, discard)
+				testkit.Must(t, err)
+				stop := run(server)
+				fields := "Host: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + addToken(t, links)
 				began := time.Now()
 				conn, err := listener.Dial()
 				testkit.Must(t, err)
-				_, err = io.WriteString(conn, c.sent)
+				_, err = io.WriteString(conn, strings.Replace(c.sent, "AUTHORIZED", fields, 1))
 				testkit.Must(t, err)
 				reader := bufio.NewReader(conn)
 				for _, status := range c.answers {
@@ -382,8 +369,7 @@ func TestSlowClients(t *testing.T) {
 					t.Errorf("the connection is open after %v: %v", time.Since(began), err)
 				}
 				conn.Close()
-				cancel()
-				testkit.Must(t, <-served)
+				testkit.Must(t, stop())
 				time.Sleep(time.Minute) // until fasthttp's cleaner of idle workers has ended
 			})
 		})

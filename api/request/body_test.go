@@ -56,7 +56,7 @@ func TestReadLarge(t *testing.T) {
 	for _, leave := range leaves {
 		leave()
 	}
-	// All bytes are free again, also those of a body that failed.
+	// All bytes are free again, also the bytes of a body that failed.
 	for range 3 {
 		leave, err := request.ReadLarge(bodyOf(io.MultiReader(strings.NewReader(strings.Repeat("x", small+2500)), failing{}),
 			-1), limit, bodies, one)

@@ -45,18 +45,14 @@ type Anonymous struct {
 	refused *metrics.Counter
 }
 
-// NewAnonymous returns an Anonymous that counts in set what it refuses.
-func NewAnonymous(set *metrics.Set) *Anonymous {
+// NewAnonymous returns an Anonymous with a number of places, which counts refusals in set.
+func NewAnonymous(set *metrics.Set, places int) *Anonymous {
 	const refused = "linkstream_api_anonymous_refused_total"
 	service.Describe(set, refused, "Requests without a known token or session that were refused because too many came.")
-	return newAnonymous(max(1, service.CPUs()/2), set.NewCounter(refused))
-}
-
-func newAnonymous(places int, refused *metrics.Counter) *Anonymous {
 	return &Anonymous{
 		places: turns.New(turns.Limits{Places: places}), lookUps: turns.New(turns.Limits{Places: max(2, places)}),
 		pace: turns.NewBucket(pace*places, paceOver), known: newKnown(),
-		rate: turns.NewBucket(knownRate, knownOver), refused: refused,
+		rate: turns.NewBucket(knownRate, knownOver), refused: set.NewCounter(refused),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -48,6 +49,44 @@ func flood(
 	return in.Load(), out.Load()
 }
 
+func newAnonymous(places int) *request.Anonymous {
+	return request.NewAnonymous(metrics.NewSet(), places)
+}
+
+// wantRefused requires that a number of requests were refused.
+func wantRefused(t *testing.T, set *metrics.Set, n int64) {
+	t.Helper()
+	var text strings.Builder
+	set.WritePrometheus(&text)
+	if want := fmt.Sprintf("linkstream_api_anonymous_refused_total %d\n", n); !strings.Contains(text.String(), want) {
+		t.Errorf("no %q in\n%s", want, &text)
+	}
+}
+
+// wantFree requires that all places and look-ups are free, once the pace allows requests again.
+func wantFree(t *testing.T, a *request.Anonymous, places int) {
+	t.Helper()
+	time.Sleep(time.Minute)
+	began := time.Now()
+	var taken []*request.Turn
+	for range places {
+		turn, err := a.Begin(request.Credential{}, there)
+		testkit.Must(t, err)
+		taken = append(taken, turn)
+	}
+	for _, turn := range taken {
+		turn.End()
+	}
+	lookUp := func(id byte, f func() error) error {
+		turn, err := a.Begin(request.Credential{id, 7}, there)
+		testkit.Must(t, err)
+		defer turn.End()
+		return turn.LookUp(f)
+	}
+	testkit.Must(t, lookUp(1, func() error { return lookUp(2, func() error { return nil }) }))
+	testkit.Equal(t, "wait for places and look-ups", time.Since(began), 0)
+}
+
 func from(addr netip.Addr) func(int) netip.Addr { return func(int) netip.Addr { return addr } }
 
 func inBubble(t *testing.T, name string, test func(t *testing.T)) {
@@ -58,7 +97,7 @@ func TestAnonymousRequestsAreBounded(t *testing.T) {
 	for places := range 3 {
 		places++
 		inBubble(t, fmt.Sprintf("to a request per millisecond and place: %d", places), func(t *testing.T) {
-			a := request.NewAnonymousOf(places)
+			a := newAnonymous(places)
 			admitted, refused := flood(a, 512, from(here), 10*time.Second, time.Microsecond)
 			if most := int64(places) * (10_000 + 200 + 251); admitted > most || admitted < most*8/10 {
 				t.Errorf("%d admitted in 10 s", admitted)
@@ -67,18 +106,20 @@ func TestAnonymousRequestsAreBounded(t *testing.T) {
 				// each has waited 250 ms, in which 250 per place are admitted
 				t.Errorf("%d refused in 10 s", refused)
 			}
-			testkit.Equal(t, "requests that wait", a.Waiting(), 0)
+			wantFree(t, a, places)
 		})
 	}
 	inBubble(t, "to as many at a time as there are places", func(t *testing.T) {
-		a := request.NewAnonymousOf(2)
+		set := metrics.NewSet()
+		a := request.NewAnonymous(set, 2)
 		admitted, refused := flood(a, 100, from(here), time.Second, 100*time.Millisecond)
-		if admitted < 20 || admitted > 24 || a.Refused() != uint64(refused) {
+		if admitted < 20 || admitted > 24 {
 			t.Errorf("%d admitted, %d refused", admitted, refused)
 		}
+		wantRefused(t, set, refused)
 	})
 	inBubble(t, "after 250 ms without a place", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+		a := newAnonymous(1)
 		turn, err := a.Begin(request.Credential{}, here)
 		testkit.Must(t, err)
 		began := time.Now()
@@ -91,10 +132,10 @@ func TestAnonymousRequestsAreBounded(t *testing.T) {
 		testkit.Must(t, err)
 		second.End()
 		second.End()
-		testkit.Equal(t, "requests that wait", a.Waiting(), 0)
+		wantFree(t, a, 1)
 	})
 	inBubble(t, "but not a page with its files", func(t *testing.T) {
-		a, began := request.NewAnonymousOf(1), time.Now()
+		a, began := newAnonymous(1), time.Now()
 		for range 50 {
 			turn, err := a.Begin(request.Credential{}, here)
 			testkit.Must(t, err)
@@ -103,7 +144,7 @@ func TestAnonymousRequestsAreBounded(t *testing.T) {
 		testkit.Equal(t, "wait", time.Since(began), 0)
 	})
 	inBubble(t, "of each network, and leaves the others their turn", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+		a := newAnonymous(1)
 		var attack sync.WaitGroup
 		attack.Go(func() {
 			flood(a, 2000, func(i int) netip.Addr { // of one customer
@@ -126,7 +167,7 @@ func TestKnownCredentials(t *testing.T) {
 	}
 	// blocked is an Anonymous whose only place is taken.
 	blocked := func(t *testing.T) *request.Anonymous {
-		a := request.NewAnonymousOf(1)
+		a := newAnonymous(1)
 		enter(t, a, valid).Trust()
 		enter(t, a, request.Credential{})
 		return a
@@ -161,7 +202,7 @@ func TestKnownCredentials(t *testing.T) {
 		testkit.Equal(t, "wait", wait(a, valid), 250*time.Millisecond)
 	})
 	inBubble(t, "that many requests bring for the first time, and refuses none", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+		a := newAnonymous(1)
 		var wg sync.WaitGroup
 		for range 1000 {
 			wg.Go(func() {
@@ -172,20 +213,26 @@ func TestKnownCredentials(t *testing.T) {
 		}
 		wg.Wait()
 	})
-	inBubble(t, "up to a number", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
-		for i := range request.MaxKnown + 1000 {
-			turn, err := a.Begin(request.Credential{byte(i), byte(i >> 8), byte(i >> 16), 1}, here)
-			testkit.Must(t, err)
-			turn.Trust()
+	inBubble(t, "up to 65,536", func(t *testing.T) {
+		a := newAnonymous(1)
+		credential := func(i int) request.Credential { return request.Credential{byte(i), byte(i >> 8), byte(i >> 16), 1} }
+		for i := range 1<<16 + 1000 {
+			enter(t, a, credential(i)).Trust()
 		}
-		testkit.Equal(t, "known", a.Known(), request.MaxKnown)
+		enter(t, a, request.Credential{}) // takes the place
+		known := 0
+		for i := range 1<<16 + 1000 {
+			if wait(a, credential(i)) == 0 {
+				known++
+			}
+		}
+		testkit.Equal(t, "known", known, 1<<16)
 	})
 }
 
 func TestOutside(t *testing.T) {
 	inBubble(t, "leaves the place to others, and takes one again", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+		a := newAnonymous(1)
 		turn, err := a.Begin(request.Credential{}, here)
 		testkit.Must(t, err)
 		testkit.Must(t, turn.Outside(func() error {
@@ -202,10 +249,10 @@ func TestOutside(t *testing.T) {
 			t.Error(err)
 		}
 		turn.End()
-		testkit.Equal(t, "requests that wait", a.Waiting(), 0)
+		wantFree(t, a, 1)
 	})
-	inBubble(t, "costs those who are known nothing", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+	inBubble(t, "costs known credentials nothing", func(t *testing.T) {
+		a := newAnonymous(1)
 		turn, err := a.Begin(valid, here)
 		testkit.Must(t, err)
 		turn.Trust()
@@ -217,7 +264,7 @@ func TestOutside(t *testing.T) {
 
 func TestNewAnonymousRegistersMetrics(t *testing.T) {
 	set := metrics.NewSet()
-	request.NewAnonymous(set)
+	request.NewAnonymous(set, 1)
 	if names := set.ListMetricNames(); len(names) != 1 || names[0] != "linkstream_api_anonymous_refused_total" {
 		t.Errorf("%v", names)
 	}
@@ -227,7 +274,7 @@ func TestNewAnonymousRegistersMetrics(t *testing.T) {
 // does not keep others from theirs.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+		a := newAnonymous(1)
 		turn, err := a.Begin(valid, here)
 		testkit.Must(t, err)
 		turn.Trust()
@@ -254,14 +301,14 @@ func TestSlow(t *testing.T) {
 			// each waits 250 ms if the line is full
 			t.Errorf("%d refusals within 10 s, want at most %d", n, most)
 		}
-		testkit.Equal(t, "requests that wait at the end", a.Waiting(), 0)
+		wantFree(t, a, 1)
 	})
 }
 
 // A flood with a known credential waits for turns as well: not every request of it looks at the credential.
 func TestKnownCredentialsArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+		a := newAnonymous(1)
 		turn, err := a.Begin(valid, here)
 		testkit.Must(t, err)
 		turn.Trust()
@@ -333,7 +380,8 @@ func TestLookUp(t *testing.T) {
 		return time.Since(began), err
 	}
 	inBubble(t, "refuses none of fifty that are new at the same time", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+		set := metrics.NewSet()
+		a := request.NewAnonymous(set, 1)
 		var all sync.WaitGroup
 		began := time.Now()
 		for i := range 50 {
@@ -344,11 +392,11 @@ func TestLookUp(t *testing.T) {
 		}
 		all.Wait()
 		testkit.Equal(t, "time of two at a time", time.Since(began), 50*takes/2)
-		testkit.Equal(t, "refused", a.Refused(), 0)
+		wantRefused(t, set, 0)
 	})
 	for places, atATime := range map[int]int{1: 2, 2: 2, 4: 4} {
 		inBubble(t, fmt.Sprintf("asks about %d at a time with %d places", atATime, places), func(t *testing.T) {
-			a := request.NewAnonymousOf(places)
+			a := newAnonymous(places)
 			var all sync.WaitGroup
 			var asks, most atomic.Int64
 			for i := range 20 {
@@ -365,8 +413,8 @@ func TestLookUp(t *testing.T) {
 			testkit.Equal(t, "at a time", most.Load(), int64(atATime))
 		})
 	}
-	inBubble(t, "leaves the place to others meanwhile, and takes one again", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+	inBubble(t, "leaves the place to others during it, and takes one again", func(t *testing.T) {
+		a := newAnonymous(1)
 		turn := enter(a, token(1), here)
 		testkit.Must(t, turn.LookUp(func() error {
 			began := time.Now()
@@ -383,10 +431,11 @@ func TestLookUp(t *testing.T) {
 		if err := enter(a, token(2), here).LookUp(func() error { return failure }); !errors.Is(err, failure) {
 			t.Error(err)
 		}
-		testkit.Equal(t, "requests that wait", a.Waiting(), 0)
+		wantFree(t, a, 1)
 	})
-	inBubble(t, "waits no longer than five seconds", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+	inBubble(t, "waits at most five seconds", func(t *testing.T) {
+		set := metrics.NewSet()
+		a := request.NewAnonymous(set, 1)
 		release := hold(a)
 		began := time.Now()
 		if err := ask(a, token(3), there, func() error { t.Error("it is asked"); return nil }); !errors.Is(err,
@@ -394,14 +443,14 @@ func TestLookUp(t *testing.T) {
 			t.Error(err)
 		}
 		testkit.Equal(t, "wait", time.Since(began), 5*time.Second)
-		testkit.Equal(t, "refused", a.Refused(), 1)
+		wantRefused(t, set, 1)
 		release()
 		took, err := call(a, token(4), there, true)
 		testkit.Must(t, err)
 		testkit.Equal(t, "time once the store answers", took, takes)
 	})
-	inBubble(t, "does not keep waiting who is known, or has no credential", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+	inBubble(t, "does not delay requests with a known credential, or without one", func(t *testing.T) {
+		a := newAnonymous(1)
 		enter(a, valid, here).Trust()
 		release := hold(a)
 		for _, c := range []request.Credential{valid, {}} {
@@ -411,8 +460,8 @@ func TestLookUp(t *testing.T) {
 		}
 		release()
 	})
-	inBubble(t, "lets 512 that are not valid delay nobody who is known, and others by a turn", func(t *testing.T) {
-		a := request.NewAnonymousOf(1)
+	inBubble(t, "lets 512 invalid ones delay no known one, and others by a turn", func(t *testing.T) {
+		a := newAnonymous(1)
 		enter(a, valid, here).Trust()
 		var attack sync.WaitGroup
 		stop, next := time.Now().Add(20*time.Second), atomic.Int64{}
@@ -433,6 +482,6 @@ func TestLookUp(t *testing.T) {
 			}
 		}
 		attack.Wait()
-		testkit.Equal(t, "requests that wait", a.Waiting(), 0)
+		wantFree(t, a, 1)
 	})
 }
