@@ -74,7 +74,7 @@ func (s *schedule) take() (due time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	due = s.start.Add(s.due(s.next))
-	if s.next >= s.count() || time.Since(due) > s.grace {
+	if s.next >= s.count() || time.Since(due) > s.late {
 		return time.Time{}, false
 	}
 	s.next++

@@ -37,6 +37,8 @@ type Target struct {
 	TLS *tls.Config
 	// Resume makes each connection but the first ones resume the TLS session of an earlier one.
 	Resume bool
+	// Late is how long after a request was due Open drops it if it is unsent; 0: 10 s.
+	Late   time.Duration
 	Source func(conn int) Source
 }
 
@@ -57,28 +59,32 @@ type Result struct {
 func Closed(ctx context.Context, t Target, window time.Duration) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, window+grace)
 	defer cancel()
-	return generate(ctx, t, pace{window: window, grace: grace})
+	return generate(ctx, t, pace{window: window})
 }
 
 // Open sends rate requests per second for the duration of window, evenly spaced, whether or not earlier ones are
 // answered. The latency of a request counts from the time at which it was due: a request that waits for a free
 // connection, because the server is slow with others, is as late as its client would see it. (A load that waits before
-// it sends leaves such requests out, which Gil Tene calls coordinated omission.) Open drops requests that are unsent 10
-// seconds after they were due, and counts them.
+// it sends leaves such requests out, which Gil Tene calls coordinated omission.) Open drops requests that are unsent
+// too long after they were due (Target.Late), and counts them.
 func Open(ctx context.Context, t Target, rate float64, window time.Duration) (Result, error) {
 	if !(rate > 0) {
 		return Result{}, fmt.Errorf("load %s: rate %v is not positive", t.Addr, rate)
 	}
 	ctx, cancel := context.WithTimeout(ctx, window+2*grace)
 	defer cancel()
-	return generate(ctx, t, pace{rate: rate, window: window, grace: grace})
+	late := t.Late
+	if late == 0 {
+		late = grace
+	}
+	return generate(ctx, t, pace{rate: rate, window: window, late: late})
 }
 
 // pace is when requests are due.
 type pace struct {
 	rate   float64 // requests per second; 0: a closed loop
 	window time.Duration
-	grace  time.Duration // after which an open loop drops a request that is due
+	late   time.Duration // after which an open loop drops a request that is due
 }
 
 // count returns the number of requests of an open loop.

@@ -18,9 +18,6 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// grace is the grace of loads that do not test it.
-const grace = 10 * time.Second
-
 // serve returns the address of a server on the loopback interface that runs until the test ends.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
@@ -280,7 +277,7 @@ func TestOpen(t *testing.T) {
 		for _, threads := range []int{1, 3} {
 			for _, make := range []func(string, int) load.Target{target, reconnecting} {
 				target := make(addr, 8)
-				result, err := load.OpenWithin(t.Context(), target, 1000, 100*time.Millisecond, grace)
+				result, err := load.Open(t.Context(), target, 1000, 100*time.Millisecond)
 				if err != nil || result.Answers != 100 || result.Unsent != 0 || result.SendDelay.TotalCount() != 100 {
 					t.Errorf("%d threads: %d answers, %d unsent, error %v", threads, result.Answers, result.Unsent, err)
 				}
@@ -298,7 +295,7 @@ func TestOpen(t *testing.T) {
 			redirect(w, r)
 		})
 		const interval = 20 * time.Millisecond
-		_, err := load.OpenWithin(t.Context(), target(addr, 8), float64(time.Second/interval), 10*interval, grace)
+		_, err := load.Open(t.Context(), target(addr, 8), float64(time.Second/interval), 10*interval)
 		testkit.Must(t, err)
 		mu.Lock()
 		defer mu.Unlock()
@@ -312,7 +309,7 @@ func TestOpen(t *testing.T) {
 	t.Run("sends requests when they are due", func(t *testing.T) {
 		addr := serve(t, redirectTo("https://example.com/"))
 		testkit.Succeeds(t, func() error { // the machine may be busy
-			result, err := load.OpenWithin(t.Context(), target(addr, 8), 1000, 50*time.Millisecond, grace)
+			result, err := load.Open(t.Context(), target(addr, 8), 1000, 50*time.Millisecond)
 			delay := time.Duration(result.SendDelay.ValueAtPercentile(50))
 			if err == nil && delay > 3*time.Millisecond {
 				err = fmt.Errorf("median send delay %v", delay)
@@ -334,7 +331,7 @@ func TestOpen(t *testing.T) {
 	t.Run("counts latency from when a request was due", func(t *testing.T) {
 		// With one connection, the first answer delays all others. The requests that were due in the first half of the stall
 		// are late by at least a third of it, although each is answered at once when it is sent.
-		result, err := load.OpenWithin(t.Context(), target(stalling(t), 1), 100, stall, grace)
+		result, err := load.Open(t.Context(), target(stalling(t), 1), 100, stall)
 		testkit.Must(t, err)
 		latency, delay := time.Duration(result.Latency.ValueAtPercentile(50)),
 			time.Duration(result.SendDelay.ValueAtPercentile(50))
@@ -346,7 +343,9 @@ func TestOpen(t *testing.T) {
 		}
 	})
 	t.Run("drops and counts requests that are too late", func(t *testing.T) {
-		result, err := load.OpenWithin(t.Context(), target(stalling(t), 1), 100, stall, stall/10)
+		impatient := target(stalling(t), 1)
+		impatient.Late = stall / 10
+		result, err := load.Open(t.Context(), impatient, 100, stall)
 		testkit.Must(t, err)
 		if result.Unsent < 10 || result.Answers+result.Unsent != 30 {
 			t.Errorf("%d answers, %d unsent", result.Answers, result.Unsent)
@@ -354,7 +353,22 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-func FuzzParseHeader(f *testing.F) {
+// firstAnswer ends a load with its first answer.
+type firstAnswer struct{ *testing.T }
+
+func (firstAnswer) Append(dst []byte) []byte {
+	return append(dst, "GET / HTTP/1.1\r\nHost: test\r\n\r\n"...)
+}
+
+func (t firstAnswer) Check(a load.Answer) error {
+	if a.Status < 0 || a.Status > 999 {
+		t.Errorf("status %d", a.Status)
+	}
+	return errors.New("this is the first answer")
+}
+
+// FuzzAnswer answers with any header, and closes the connection.
+func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 302 Found\r\nLocation: https://example.com/\r\nContent-Length: 0\r\n",
 		"HTTP/1.1 200 OK\r\ncontent-length:12\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n", "HTTP/1.0 200 OK\r\n",
@@ -362,10 +376,27 @@ func FuzzParseHeader(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, header []byte) {
-		answer, length, err := load.ParseHeader(header)
-		if err == nil && (length < 0 || answer.Status < 0 || answer.Status > 999) {
-			t.Errorf("status %d, length %d", answer.Status, length)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(f, err)
+	var header atomic.Pointer[[]byte]
+	var served sync.WaitGroup
+	served.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1<<10))
+			_, _ = fmt.Fprintf(conn, "%s\r\n", *header.Load())
+			conn.Close()
+		}
+	})
+	f.Cleanup(func() { ln.Close(); served.Wait() })
+	f.Fuzz(func(t *testing.T, text []byte) {
+		header.Store(&text)
+		target := load.Target{Addr: ln.Addr().String(), Conns: 1, Source: func(int) load.Source { return firstAnswer{t} }}
+		if _, err := load.Closed(t.Context(), target, time.Minute); err == nil {
+			t.Error("the load did not end with the first answer")
 		}
 	})
 }
