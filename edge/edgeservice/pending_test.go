@@ -12,8 +12,8 @@ import (
 func TestPending(t *testing.T) {
 	t.Parallel()
 	e := start(t, nil)
-	restart := func() { e = e.restart(t) }                   // the edge outlives a subtest
-	testkit.Eventually(t, "changes are followed", e.Follows) // what is cached before may miss some
+	restart := func() { e = e.restart(t) } // the edge outlives a subtest
+	e.awaitFollowing(t)
 	e.want(t, "/abc", http.StatusFound)
 	t.Run("a change is dropped at once by DropPending", func(t *testing.T) {
 		storetest.SetActive(t, e.links, 0, "abc", false)
@@ -33,7 +33,7 @@ func TestPending(t *testing.T) {
 		testkit.Must(t, e.stop())
 		storetest.SetActive(t, e.links, 0, "abc", false)
 		restart()
-		testkit.Eventually(t, "changes are followed", e.Follows)
+		e.awaitFollowing(t)
 		e.want(t, "/abc", http.StatusGone)
 	})
 	t.Run("too many changes are all changes", func(t *testing.T) {

@@ -43,6 +43,7 @@ var baseURL = schema.MustParseBaseURL("http://sho.rt")
 type edge struct {
 	*edgeservice.Service
 	cfg    edgeservice.Config
+	log    slog.Handler // nil: discards
 	links  *links
 	broker *streamtest.Broker
 	client *stream.Client
@@ -68,7 +69,10 @@ func start(t *testing.T, change func(*edgeservice.Config)) *edge {
 func (e edge) restart(t *testing.T) *edge {
 	t.Helper()
 	var err error
-	e.Service, err = edgeservice.New(e.cfg, e.links, e.client, slog.New(slog.DiscardHandler))
+	if e.log == nil {
+		e.log = slog.DiscardHandler
+	}
+	e.Service, err = edgeservice.New(e.cfg, e.links, e.client, slog.New(e.log))
 	testkit.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
@@ -142,6 +146,16 @@ func (e *edge) want(t *testing.T, path string, status int) {
 	got, _, err := e.get(path)
 	testkit.Must(t, err)
 	testkit.Equal(t, "status of "+path, got, status)
+}
+
+// awaitFollowing waits until the edge follows the changes of links. Links that are cached before may miss some.
+func (e *edge) awaitFollowing(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, "changes are followed", func() bool {
+		var text strings.Builder
+		e.Metrics().WritePrometheus(&text)
+		return strings.Contains(text.String(), "linkstream_edge_changes_current 1\n")
+	})
 }
 
 // refusesConnections waits until the edge has stopped to listen.
@@ -276,7 +290,7 @@ func TestNew(t *testing.T) {
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	e := start(t, nil)
-	testkit.Eventually(t, "changes are followed", e.Follows) // what is cached before may miss some
+	e.awaitFollowing(t)
 	e.want(t, "/abc", http.StatusFound)
 	testkit.Must(t, e.stop())
 	e.links.before(func() error { return errAway })
@@ -305,7 +319,7 @@ func TestKill(t *testing.T) {
 	link := schema.Link{AccountID: 1, Hash: "stays", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
 	testkit.Must(t, e.links.CreateLink(t.Context(), &link))
 	testkit.Must(t, e.DropPending(t.Context()))
-	testkit.Eventually(t, "changes are followed", e.Follows) // what is cached before may miss some
+	e.awaitFollowing(t)
 	e.want(t, "/abc", http.StatusFound)
 	e.want(t, "/stays", http.StatusFound)
 	testkit.Must(t, e.stop()) // which writes a dump
