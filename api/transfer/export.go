@@ -14,8 +14,8 @@ import (
 	"linkstream/schema"
 )
 
-// exportPage is the number of links that an export has in memory, 12 MiB if all of them are as long as can be.
-const exportPage = 1000
+// exportPage is the number of links that an export has in memory, 2.4 MiB if all of them are as long as can be.
+const exportPage = 200
 
 // timeLayout is the layout of times in the API.
 const timeLayout = "2006-01-02T15:04:05-07:00"
