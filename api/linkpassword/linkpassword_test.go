@@ -1,8 +1,13 @@
 package linkpassword_test
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
+	"math"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,6 +58,38 @@ func TestCheck(t *testing.T) {
 			{1 << 40, "open sesame", schema.PasswordVerdict{}},
 		} {
 			testkit.Equal(t, a.password, check(t, a.link, "192.0.2.1", a.password), a.want)
+		}
+	})
+	t.Run("of a link delays neither another link nor itself by wrong attempts from many networks", func(t *testing.T) {
+		const guessers = 8
+		var next, wrong atomic.Int64
+		var guessing sync.WaitGroup
+		ctx, stop := context.WithCancel(t.Context())
+		defer guessing.Wait()
+		defer stop()
+		for range guessers {
+			guessing.Go(func() {
+				for n := next.Add(1); ctx.Err() == nil; n = next.Add(1) {
+					verdict, err := c.Check(t.Context(), schema.PasswordAttempt{LinkID: locked, Password: "wrong",
+						Client: netip.AddrFrom4([4]byte{10, byte(n >> 8), byte(n), 1})})
+					if wrong.Add(1); err != nil || verdict.Right {
+						t.Errorf("verdict %+v, error %v", verdict, err)
+					}
+				}
+			})
+		}
+		// How long a password takes depends on the machine, but not how many are judged before it: of another link,
+		// at most one per turn and a few that are being answered; of the same link, those that were there before.
+		for link, most := range map[int64]int64{other: guessers, locked: 2 * guessers} {
+			least := int64(math.MaxInt64)
+			for try := 0; try < 5 && least > most; try++ {
+				before := wrong.Load()
+				testkit.Equal(t, "right", check(t, link, fmt.Sprint("203.0.113.", try), "open sesame").Right, true)
+				least = min(least, wrong.Load()-before)
+			}
+			if least > most {
+				t.Errorf("the right password waits until %d wrong ones are judged, want at most %d", least, most)
+			}
 		}
 	})
 	t.Run("limits attempts per link and network", func(t *testing.T) {

@@ -85,6 +85,10 @@ func TestBehaviourFields(t *testing.T) {
 		{links.Behaviour{Rules: `[` + strings.TrimSuffix(strings.Repeat(`{"name":"NAME","if":`+device+`,"url":"`+long+`"},`,
 			9), ",") + `]`}, "rules"},
 		{links.Behaviour{Rules: `[{"name":"a","if":` + device + `,"url":"https://unsafe.example/"}]`}, "unsafe_url"},
+		{links.Behaviour{MaxClicks: `1`}, ""}, {links.Behaviour{MaxClicks: `1000000000`}, ""},
+		{links.Behaviour{MaxClicks: `0`}, "max_clicks"}, {links.Behaviour{MaxClicks: `-1`}, "max_clicks"},
+		{links.Behaviour{MaxClicks: `1000000001`}, "max_clicks"}, {links.Behaviour{MaxClicks: `1.5`}, "max_clicks"},
+		{links.Behaviour{MaxClicks: `"5"`}, "max_clicks"}, {links.Behaviour{MaxClicks: `[]`}, "max_clicks"},
 	} {
 		for i := range 9 {
 			c.given.Rules = strings.Replace(c.given.Rules, "NAME", fmt.Sprint("n", i), 1)

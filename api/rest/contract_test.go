@@ -12,7 +12,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestContract tests an API in this process. deploy/test/e2e tests the built programs likewise.
+// TestContract tests an API in this process. deploy/test/e2e tests the services on engines likewise.
 func TestContract(t *testing.T) {
 	s := start(t)
 	resttest.Test(t, resttest.System{API: s.base, Short: edgeURL,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
@@ -92,6 +93,21 @@ func TestLinkBehaviour(t *testing.T) {
 			`["abcd"]`} {
 			owner.patch(t, path, `{"password":`+wrong+`}`).wantInvalid(t, "password")
 		}
+	})
+	t.Run("max_clicks is taken and cleared, and clicks_left is what visitors have not used", func(t *testing.T) {
+		a := owner.patch(t, path, `{"max_clicks":5}`)
+		wantLink(t, a.fullLink(t), map[string]any{"max_clicks": json.Number("5"), "clicks_left": json.Number("5")})
+		link, err := schema.FindLink(t.Context(), s.links, 0, "extended")
+		testkit.Must(t, err)
+		holder := schema.Incarnation{1}
+		testkit.Must(t, s.links.AddLeaseHolder(t.Context(), holder))
+		lease, err := s.links.TakeLease(t.Context(), holder, schema.LimitLease{LinkID: link.ID, Call: 1})
+		testkit.Must(t, err)
+		lease.Call, lease.Spent = 2, 1
+		testkit.Must(t, s.links.StateLeases(t.Context(), holder, []schema.LimitLease{lease}))
+		wantLink(t, owner.get(t, path).fullLink(t), map[string]any{"clicks_left": json.Number("4")})
+		a = owner.patch(t, path, `{"max_clicks":null}`)
+		wantLink(t, a.fullLink(t), map[string]any{"max_clicks": nil, "clicks_left": nil})
 	})
 	t.Run("POST links/bulk takes up to 100 passwords", func(t *testing.T) {
 		links := make([]string, 102)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -222,38 +221,4 @@ func (b *tab) takeFaults() []string {
 	faults := b.faults
 	b.faults = nil
 	return faults
-}
-
-// Without these faults being reported, the other tests of the dashboard would prove little.
-func TestDashboardFaultsAreReported(t *testing.T) {
-	t.Parallel()
-	const noScript = `<meta http-equiv=Content-Security-Policy content="script-src 'none'">`
-	faulty := map[string]struct{ page, want string }{
-		"an exception":              {`<script>nothing.at.all</script>`, "exception: Uncaught"},
-		"a message on the console":  {`<script>console.error("no")</script>`, "console: "},
-		"a call of the canary":      {`<script>canary("sings")</script>`, `call of canary with "sings"`},
-		"a blocked handler":         {noScript + `<img src=x onerror=canary("")>`, "Content Security Policy"},
-		"a request to another host": {`<img src="http://elsewhere.example/x">`, "requests http://elsewhere.example/x"},
-		"a missing file":            {`<img src="/missing.png">`, "error of network"},
-		"a connection to a host":    {`<script>new WebSocket("ws://elsewhere.example/")</script>`, "connection to ws://else"},
-	}
-	for name, c := range faulty {
-		t.Run(name, func(t *testing.T) {
-			b := newTab(t, serve(t, c.page))
-			b.open("/")
-			testkit.SucceedsWithin(t, pageWithin, func() error {
-				if all := strings.Join(b.takeFaults(), "\n"); !strings.Contains(all, c.want) {
-					return fmt.Errorf("%q is not reported in: %s", c.want, all)
-				}
-				return nil
-			})
-		})
-	}
-	t.Run("none", func(t *testing.T) {
-		b := newTab(t, serve(t, `<title>Fine</title><h1>Fine</h1><script>document.title = "Better"</script>`))
-		b.open("/")
-		if faults := b.takeFaults(); len(faults) > 0 {
-			t.Error(faults)
-		}
-	})
 }

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"testing"
 
 	"linkstream/api/rest/resttest"
@@ -19,6 +20,9 @@ var (
 	decode = resttest.Decode
 	number = resttest.Number
 )
+
+// curlForm is the form of the command that a first start prints.
+var curlForm = regexp.MustCompile(`(?m)\bcurl .*$`)
 
 func (s *system) owner() caller { return caller{API: s.api, Token: s.token} }
 

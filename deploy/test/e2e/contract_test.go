@@ -1,3 +1,5 @@
+//go:build engines
+
 package e2e_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"linkstream/api/rest/resttest"
 )
 
-// TestContract tests what the API's document promises. The other tests have what visitors and operators are promised.
+// TestContract tests what the API's document promises, on services. The tests of api/rest do it on SQLite.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	blocklist := filepath.Join(t.TempDir(), "hosts")

@@ -9,7 +9,6 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,27 +16,6 @@ import (
 
 	"linkstream/schema/testkit"
 )
-
-// TestDashboard uses the dashboard as a browser without a script does.
-func TestDashboard(t *testing.T) {
-	t.Parallel()
-	s := startStandalone(t, longCaches)
-	stranger := pages{base: s.api}
-	testkit.Equal(t, "Location", stranger.get(t, "/dashboard/links").Header.Get("Location"),
-		"/dashboard/sign-in?next=%2Fdashboard%2Flinks")
-	wrong := stranger.send(t, "/dashboard/sign-in", url.Values{"email": {s.email}, "password": {"not the password"}})
-	wantText(t, wrong, http.StatusUnprocessableEntity, "The email address or the password is wrong.")
-	p := s.signIn(t)
-	made := p.post(t, "/dashboard/links", "long_url", "www.example.org/", "custom_alias", "made", "domain_id", "0")
-	testkit.Must(t, made.IsStatus(http.StatusSeeOther))
-	wantText(t, p.get(t, made.Header.Get("Location")), http.StatusOK, "Your link is ready", "https://www.example.org/")
-	s.click(t, "made", "User-Agent", desktop)
-	s.owner().WaitTotal(t, "made", 1)
-	wantText(t, p.get(t, "/dashboard/links/0/made"), http.StatusOK, `id="total">1<`, "Chrome")
-	wantText(t, p.get(t, "/dashboard"), http.StatusOK, "Top links")
-	testkit.Must(t, p.post(t, "/dashboard/sign-out").IsStatus(http.StatusSeeOther))
-	testkit.Must(t, p.get(t, "/dashboard/links").IsStatus(http.StatusSeeOther))
-}
 
 // TestDashboardImportKilled kills the program in mid-import. Its next run says so, and the file makes each link once.
 func TestDashboardImportKilled(t *testing.T) {
@@ -100,4 +78,11 @@ func (p pages) awaitImport(t *testing.T, text string) (page answer) {
 		return nil
 	})
 	return page
+}
+
+// countLinks returns the number of the caller's links.
+func countLinks(t *testing.T, c caller) int64 {
+	t.Helper()
+	_, meta := c.Page(t, "")
+	return number(t, meta, "total")
 }

@@ -53,13 +53,4 @@ func TestCustomDomain(t *testing.T) {
 			t.Errorf("Location is %q", to)
 		}
 	})
-	t.Run("a verified domain stays verified without its records", func(t *testing.T) {
-		dns.Remove(host)
-		wantText(t, pages.post(t, path+"/verify"), http.StatusOK, "stays verified", "NXDOMAIN")
-		s.click(t, "there", "Host", host)
-	})
-	t.Run("a domain with a link cannot be removed", func(t *testing.T) {
-		wantText(t, pages.post(t, path+"/remove"), http.StatusConflict, "This domain has links")
-		s.click(t, "there", "Host", host)
-	})
 }

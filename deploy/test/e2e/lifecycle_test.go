@@ -18,7 +18,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
+// The forms of what a first start prints.
 var (
+	tokenForm    = regexp.MustCompile(`ls_[0-9A-Za-z_-]{32,}`)
 	emailForm    = regexp.MustCompile(`\S+@\S+`)
 	passwordForm = regexp.MustCompile(`(?i)password`)
 )
@@ -106,13 +108,6 @@ func TestEnvironmentPresetsTheFirstAccount(t *testing.T) {
 		})
 		if err != nil {
 			t.Error(err)
-		}
-	})
-	t.Run("a token that is too short is rejected", func(t *testing.T) {
-		s := newStandalone(t)
-		s.programs[0].env = []string{"LINKSTREAM_BOOTSTRAP_TOKEN=ls_short"}
-		if out := s.programs[0].fails(t, s.programs[0].args...); !strings.Contains(strings.ToLower(out), "token") {
-			t.Errorf("the error does not name the token:\n%s", out)
 		}
 	})
 }

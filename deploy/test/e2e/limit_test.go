@@ -2,9 +2,6 @@ package e2e_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -19,57 +16,7 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t, longCaches)
 	killed, other := s.startAnother(t, "edge")
-	edges, owner := []string{s.edge, other}, s.owner()
-	visit := func(i int, hash string, header ...string) answer {
-		header = append([]string{"Host", address(s.edge), "User-Agent", desktop}, header...)
-		return call(t, http.MethodGet, edges[i%len(edges)]+"/"+hash, "", header...)
-	}
-	patch := func(hash, body string) object {
-		return owner.Call(t, http.MethodPatch, "/api/v1/links/"+hash, body).Want(t, http.StatusOK).Body["link"].(object)
-	}
-	clicksLeft := func(hash string, want string) {
-		testkit.Succeeds(t, func() error {
-			link := owner.Get(t, "/api/v1/links/"+hash).Want(t, http.StatusOK).Body["link"].(object)
-			return testkit.Mismatch("clicks_left", link["clicks_left"], any(json.Number(want)))
-		})
-	}
-	t.Run("a link redirects so many visitors, and then answers as expired", func(t *testing.T) {
-		hash := owner.Link(t, object{"long_url": "https://example.com/", "max_clicks": 5})["hash"].(string)
-		clicksLeft(hash, "5")
-		for i := range 5 {
-			testkit.Must(t, visit(i, hash, "Sec-Purpose", "prefetch").IsStatus(http.StatusFound))
-			testkit.Must(t, visit(i, hash).IsStatus(http.StatusFound))
-		}
-		for i := range edges {
-			testkit.Must(t, visit(i, hash).IsStatus(http.StatusGone))
-		}
-		clicksLeft(hash, "0")
-		owner.WaitTotal(t, hash, 5)
-	})
-	t.Run("a rise, a fall and an end of the limit take effect within a second", func(t *testing.T) {
-		hash := owner.Link(t, object{"long_url": "https://example.com/", "max_clicks": 1})["hash"].(string)
-		testkit.Must(t, visit(0, hash).IsStatus(http.StatusFound))
-		testkit.Must(t, visit(0, hash).IsStatus(http.StatusGone))
-		for _, step := range []struct {
-			limit  string
-			status int
-		}{{"1000000", http.StatusFound}, {"1", http.StatusGone}, {"null", http.StatusFound}} {
-			testkit.Follows(t, time.Second, func(int) func() error {
-				testkit.Equal(t, "max_clicks", fmt.Sprint(patch(hash, `{"max_clicks":`+step.limit+`}`)["max_clicks"] == nil),
-					fmt.Sprint(step.limit == "null"))
-				return func() error {
-					return errors.Join(visit(0, hash).IsStatus(step.status), visit(1, hash).IsStatus(step.status))
-				}
-			})
-		}
-	})
-	t.Run("limits that are none are refused", func(t *testing.T) {
-		for _, limit := range []string{"0", "-1", "1000000001", "1.5", `"5"`, "[]"} {
-			a := owner.Call(t, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/","max_clicks":`+limit+`}`)
-			a.WantError(t, http.StatusUnprocessableEntity, "max_clicks")
-		}
-	})
-	limited := s.startLimited(t, 500, edges...)
+	limited := s.startLimited(t, 500, s.edge, other)
 	for range 2 {
 		limited.await(100)
 		killed.kill(t)

@@ -70,3 +70,15 @@ func wantText(t *testing.T, a answer, status int, texts ...string) {
 		}
 	}
 }
+
+// wantPage requires a small HTML page that does not repeat text of the URL.
+func wantPage(t *testing.T, a answer, status int) {
+	t.Helper()
+	if a.Status != status || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") ||
+		!strings.Contains(strings.ToLower(a.Raw), "<html") || len(a.Raw) > 16<<10 || strings.Contains(a.Raw, "alert(1)") {
+		t.Errorf("want a small page with status %d: %v", status, a)
+	}
+	if to := a.Header.Get("Location"); to != "" {
+		t.Errorf("an error page leads to %q", to)
+	}
+}

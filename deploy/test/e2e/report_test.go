@@ -3,26 +3,34 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"linkstream/api/rest/resttest"
+	"linkstream/schema/enrich/enrichtest"
 	"linkstream/schema/testkit"
 )
+
+// trusted lets a test say which address a visitor has.
+const trusted = "LINKSTREAM_EDGE_TRUSTED_PROXIES=127.0.0.0/8"
 
 // TestReport follows clicks from redirects to statistics, the list and reports.
 func TestReport(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	countries := filepath.Join(t.TempDir(), "countries.mmdb")
+	enrichtest.WriteCountries(t, countries, map[string]enrichtest.Record{"192.0.2.0/24": enrichtest.In("AT")})
+	s := startSystem(t, trusted, "LINKSTREAM_EDGE_GEOIP="+countries, "LINKSTREAM_INGEST_GEOIP="+countries)
 	owner := s.owner()
 	const host = "links.example.org"
 	id := s.domain(t, s.email, host)
-	owner.Alias(t, "reported", "https://example.com/")
+	owner.Link(t, object{"long_url": "https://example.com/", "custom_alias": "reported", "rules": []object{
+		{"name": "austria", "if": object{"country": []string{"AT"}}, "url": "https://example.com/at"}}})
 	owner.Link(t, object{"long_url": "https://example.com/custom", "custom_alias": "reported", "domain_id": id})
 	owner.Alias(t, "none", "https://example.com/none")
 	for range 3 {
 		s.click(t, "reported", "User-Agent", desktop, "Accept-Language", "de-AT,de;q=0.9,en;q=0.8",
-			"Referer", "https://news.example.org/today")
+			"Referer", "https://news.example.org/today", "X-Forwarded-For", "192.0.2.7")
 	}
 	for range 2 {
 		s.click(t, "reported", "User-Agent", phone, "Accept-Language", "en")
@@ -56,6 +64,8 @@ func TestReport(t *testing.T) {
 		testkit.Equal(t, "bots", number(t, body["totals"].(object), "bots"), 1)
 		testkit.Equal(t, "days", len(body["series"].([]any)), 7)
 		testkit.Equal(t, "devices", names(t, body, "devices"), map[string]int64{"desktop": 3, "mobile": 2})
+		testkit.Equal(t, "countries", names(t, body, "countries"), map[string]int64{"AT": 3, "": 2})
+		testkit.Equal(t, "routes", names(t, body, "routes"), map[string]int64{"austria": 3, "": 2})
 		testkit.Equal(t, "languages", names(t, body, "languages"), map[string]int64{"de": 3, "en": 2})
 		testkit.Equal(t, "referrers", names(t, body, "referrers"), map[string]int64{"news.example.org": 3, "": 2})
 	})
@@ -68,6 +78,19 @@ func TestReport(t *testing.T) {
 		if len(links) != 2 || number(t, links[0].(object), "clicks") != 6 {
 			t.Errorf("links %v", links)
 		}
+	})
+	t.Run("a click is in the statistics and in the list within two seconds", func(t *testing.T) {
+		owner.Alias(t, "fresh", "https://example.com/fresh")
+		clicks := int64(0)
+		testkit.Follows(t, 2*time.Second, func(int) func() error {
+			s.click(t, "fresh")
+			clicks++
+			return func() error {
+				owner.WaitTotal(t, "fresh", clicks)
+				items, _ := owner.Page(t, "")
+				return testkit.Mismatch("clicks in the list", number(t, items[0], "clicks"), clicks)
+			}
+		})
 	})
 }
 

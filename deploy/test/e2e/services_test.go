@@ -70,26 +70,6 @@ func TestSeveralProgramsOfEachServiceAreOneSystem(t *testing.T) {
 			return func() error { return answers(hash, http.StatusFound) }
 		})
 	})
-	t.Run("a link that is taken down, or whose account is suspended, stops on every edge", func(t *testing.T) {
-		other, email := s.another(t, "other")
-		other.Alias(t, "harmful", "https://example.com/")
-		testkit.Follows(t, followsWithin, func(try int) func() error {
-			if try > 0 {
-				s.admin(t, "account", "reinstate", email)
-			}
-			hash := fmt.Sprint("down-", try)
-			there.Alias(t, hash, "https://example.com/")
-			testkit.Succeeds(t, func() error {
-				return errors.Join(answers("harmful", http.StatusFound), answers(hash, http.StatusFound))
-			})
-			s.admin(t, "account", "suspend", email)
-			s.admin(t, "link", "off", hash)
-			return func() error {
-				return errors.Join(answers("harmful", http.StatusGone), answers(hash, http.StatusGone))
-			}
-		})
-		testkit.Must(t, answers("shared", http.StatusFound))
-	})
 	t.Run("clicks of an edge that stops are counted, even if an ingest stops, too", func(t *testing.T) {
 		there.Alias(t, "last", "https://example.com/")
 		for range 20 {

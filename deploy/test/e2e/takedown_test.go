@@ -65,7 +65,6 @@ func TestTakedown(t *testing.T) {
 	}
 	isActive := func(hash string) any { return owner.Get(t, "/api/v1/stats/"+hash).Body["is_active"] }
 
-	testManage(t, s)
 	t.Run("link off stops one link within seconds, link on lets it go on", func(t *testing.T) {
 		s.click(t, "down")
 		s.click(t, "down", onHost...)
