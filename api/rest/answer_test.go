@@ -52,18 +52,6 @@ func TestMethodsAndPaths(t *testing.T) {
 			}
 		}
 	})
-	t.Run("7, 9: a path without the version gives 404 with error = not_found, also without a token", func(t *testing.T) {
-		for _, path := range []string{"/", "/none", "/api", "/api/v10/links", "/api/v2/links", "/API/v1/links",
-			"//api/v1/links", "/*"} {
-			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodOptions} {
-				a := caller{testService: s}.request(t, method, path, "")
-				a.wantKeys(t, http.StatusNotFound, "error", "message")
-				if a.body["error"] != "not_found" || a.header.Get("X-RateLimit-Limit") != "" {
-					t.Errorf("%v %s", a.header, a.raw)
-				}
-			}
-		}
-	})
 }
 
 func TestTooLargeBodies(t *testing.T) {
@@ -91,39 +79,6 @@ func TestTooLargeBodies(t *testing.T) {
 			})
 		}
 	}
-	t.Run("are not read without a token, nor outside the API", func(t *testing.T) {
-		for path, want := range map[string]int{"/api/v1/shorten": http.StatusUnauthorized, "/none": http.StatusNotFound} {
-			for _, declared := range []string{"Content-Length: 70000\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n5\r\n{"} {
-				answers := s.exchange(t, "POST "+path+" HTTP/1.1\r\nHost: x\r\n"+declared) // the rest never comes
-				if len(answers) != 1 || answers[0].StatusCode != want || !answers[0].Close {
-					t.Errorf("%s with %s: %v", path, declared, answers)
-				}
-			}
-		}
-	})
-	t.Run("that are still being sent do not take the answer back", func(t *testing.T) {
-		for range 20 {
-			answers := s.exchange(t, "POST /api/v1/shorten HTTP/1.1\r\nHost: x\r\nContent-Length: 500000\r\n\r\n"+
-				strings.Repeat("x", 500_000))
-			if len(answers) != 1 || answers[0].StatusCode != http.StatusUnauthorized {
-				t.Fatalf("%v", answers)
-			}
-		}
-	})
-	t.Run("up to 64 KiB in chunks are accepted", func(t *testing.T) {
-		body := `{"long_url":"https://example.com/"}`
-		body += strings.Repeat(" ", 64<<10-len(body))
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/api/v1/shorten",
-			io.MultiReader(strings.NewReader(body)))
-		testkit.Must(t, err)
-		req.Header.Set("Authorization", "Bearer "+owner.token)
-		req.Header.Set("Content-Type", "application/json")
-		res, err := s.client.Do(req)
-		testkit.Must(t, err)
-		if res.Body.Close(); res.StatusCode != http.StatusCreated {
-			t.Errorf("status %d", res.StatusCode)
-		}
-	})
 }
 
 // exchange sends raw bytes on a new connection and returns all answers until the server closes it.

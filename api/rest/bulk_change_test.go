@@ -153,19 +153,3 @@ func TestBulkChanges(t *testing.T) {
 		}
 	})
 }
-
-func TestQR(t *testing.T) {
-	s := start(t)
-	owner, other := s.caller(t, "a@example.org"), s.caller(t, "b@example.org")
-	owner.link(t, map[string]any{"long_url": anyURL, "custom_alias": "sale"})
-	for query, kind := range map[string]string{"": "image/svg+xml",
-		"?format=png&size=2048&level=H&foreground=0B3D2E&margin=0": "image/png"} {
-		a := owner.get(t, "/api/v1/links/sale/qr"+query)
-		testkit.Equal(t, "status", a.status, http.StatusOK)
-		testkit.Equal(t, "type", a.header.Get("Content-Type"), kind)
-	}
-	owner.get(t, "/api/v1/links/sale/qr?format=gif&size=63&level=X&foreground=fff&background=red&margin=17").wantInvalid(t,
-		"format", "size", "level", "foreground", "background", "margin")
-	owner.get(t, "/api/v1/links/sale/qr?foreground=cccccc").wantInvalid(t, "foreground")
-	testkit.Equal(t, "of another account", other.get(t, "/api/v1/links/sale/qr").status, http.StatusNotFound)
-}

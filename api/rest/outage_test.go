@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"linkstream/schema"
@@ -51,7 +50,11 @@ func TestOutageOfTokensAndRateLimit(t *testing.T) {
 		"TokenByDigest": "API tokens cannot be checked", "LeaseRequests": "The rate limit cannot be checked",
 	} {
 		s := startFaulty(t, storetest.FaultOf(down, method))
-		wantOutage(t, s.caller(t, "a@example.org").get(t, "/api/v1/links"), what)
+		a := s.caller(t, "a@example.org").get(t, "/api/v1/links")
+		wantOutage(t, a, what)
+		if method == "LeaseRequests" {
+			testkit.Equal(t, "requests left", remaining(t, a), 0)
+		}
 	}
 }
 
@@ -70,56 +73,5 @@ func TestOutageOfClicks(t *testing.T) {
 			}
 			owner.get(t, "/api/v1/stats/unknown").want(t, http.StatusNotFound)
 		})
-	}
-}
-
-// Reports of one account that take too long do not delay others. The answers give advice, and the log has no line about
-// them.
-func TestReportsOfOneAccount(t *testing.T) {
-	const reports = 20
-	var reading atomic.Int64
-	begun := make(chan struct{})
-	s := startFaulty(t, storetest.FaultOf(func(ctx context.Context) error {
-		switch reading.Add(1) {
-		case 1:
-			close(begun)
-		case 2, 3: // the reports of the other account, unless the first account does not wait for its turn
-			return nil
-		}
-		return hang(ctx)
-	}, "Report"))
-	owner, other := s.caller(t, "owner@example.org"), s.caller(t, "other@example.org")
-	hash := other.link(t, map[string]any{"long_url": "https://example.com/"})
-	answers := make(chan answer, reports)
-	for range reports {
-		go func() {
-			a, err := owner.try(t.Context(), http.MethodGet, "/api/v1/report?"+days, "")
-			if err != nil {
-				t.Error(err)
-			}
-			answers <- a
-		}()
-	}
-	<-begun
-	for _, path := range []string{"/api/v1/report?" + days, "/api/v1/links/" + hash + "/report?" + days, "/api/v1/stats/" +
-		hash, "/api/v1/links"} {
-		other.get(t, path).want(t, http.StatusOK)
-	}
-	messages := map[bool]int{} // by whether other reports were the cause
-	for range reports {
-		a := <-answers
-		a.wantKeys(t, http.StatusServiceUnavailable, "message")
-		testkit.Equal(t, "Retry-After", a.header.Get("Retry-After"), "5")
-		message := a.body["message"].(string)
-		if !strings.Contains(message, "ask for") || !strings.Contains(message, "shorter range") {
-			t.Errorf("message %q", message)
-		}
-		messages[strings.HasPrefix(message, "Other reports of your account are still under way")]++
-	}
-	if messages[true] < reports/2 || messages[false] == 0 {
-		t.Errorf("messages %v", messages)
-	}
-	if strings.Contains(s.log.String(), "ERROR") {
-		t.Errorf("log %s", s.log)
 	}
 }
