@@ -313,28 +313,6 @@ func TestDomainsOfOthersAreNotFound(t *testing.T) {
 	s.two.get("/dashboard/domains").want(t, 200, "No domains yet")
 }
 
-func TestDomainIsNotVerifiedTooOften(t *testing.T) {
-	s := newDomainSite(t)
-	domain := s.domain(t, s.one, s.account, "go.example.com")
-	for range 2 { // the minute may turn under way, but not twice
-		window := time.Now().Truncate(time.Minute)
-		for range 20 {
-			s.one.post(pathOf(domain) + "/verify")
-		}
-		queries := s.dns.Queries()
-		refused := s.one.post(pathOf(domain) + "/verify")
-		if !time.Now().Truncate(time.Minute).Equal(window) {
-			continue
-		}
-		refused.want(t, http.StatusTooManyRequests, "too often")
-		if refused.header.Get("Retry-After") == "" || s.dns.Queries() != queries {
-			t.Errorf("%v, %d more queries", refused.header, s.dns.Queries()-queries)
-		}
-		return
-	}
-	t.Error("the minute turned twice: 20 verifications take too long")
-}
-
 func TestDomainsWithoutAPublicName(t *testing.T) {
 	s := start(t, func(cfg *apiservice.Config) { cfg.EdgeURL = schema.MustParseBaseURL("http://127.0.0.1:8080") })
 	b := s.signedIn(t)
