@@ -46,6 +46,7 @@ func names(t *testing.T, addr, host string) []string {
 }
 
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	dir, authority := t.TempDir(), testkit.NewAuthority(t)
 	first, firstKey := authority.Files(t, dir, "sho.rt")
 	second, secondKey := authority.Files(t, dir, "go.example", "*.links.example")

@@ -190,6 +190,7 @@ func (e *edge) pending(t *testing.T) uint64 {
 }
 
 func TestShutdown(t *testing.T) {
+	t.Parallel()
 	t.Run("a request under way is answered, and its click is shipped", func(t *testing.T) {
 		t.Parallel()
 		e := start(t, nil)
@@ -237,11 +238,14 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestReady(t *testing.T) {
+	t.Parallel()
 	t.Run("while links are found and the spool has room", func(t *testing.T) {
+		t.Parallel()
 		e := start(t, nil)
 		testkit.Must(t, e.Ready(t.Context()))
 	})
 	t.Run("not while the link store fails", func(t *testing.T) {
+		t.Parallel()
 		e := start(t, nil)
 		e.links.before(func() error { return errors.New("connection refused") })
 		if err := e.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "link store: read 1 links: connection "+
@@ -250,6 +254,7 @@ func TestReady(t *testing.T) {
 		}
 	})
 	t.Run("not while the spool is full, and again when clicks are shipped", func(t *testing.T) {
+		t.Parallel()
 		e := start(t, nil)
 		e.broker.Stop()
 		testkit.Eventually(t, "the spool is full", func() bool {
@@ -265,7 +270,9 @@ func TestReady(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
+	t.Parallel()
 	t.Run("an open listener is used", func(t *testing.T) {
+		t.Parallel()
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		testkit.Must(t, err)
 		e := start(t, func(cfg *edgeservice.Config) { cfg.Listener = ln })
@@ -273,6 +280,7 @@ func TestNew(t *testing.T) {
 		e.want(t, "/abc", http.StatusFound)
 	})
 	t.Run("an error releases what was opened before", func(t *testing.T) {
+		t.Parallel()
 		taken, err := net.Listen("tcp", "127.0.0.1:0")
 		testkit.Must(t, err)
 		defer taken.Close()
@@ -341,4 +349,5 @@ func TestKill(t *testing.T) {
 	again := killed.restart(t)
 	again.want(t, "/abc", http.StatusServiceUnavailable)
 	again.want(t, "/stays", http.StatusFound)
+	e.broker.Start() // so that it stops soon
 }

@@ -136,32 +136,6 @@ func TestLimits(t *testing.T) {
 				synctest.Wait() // a click takes no time, so what is fetched ahead needs a chance
 			}
 		})
-	inBubble(t, "unused clicks are given back and the lease is forgotten", 100*schema.LeaseShare,
-		func(t *testing.T, s *store, l *limit.Limits) {
-			visit(l, s.limit)
-			lease, _ := s.seen()
-			testkit.Equal(t, "granted", lease.Granted, int64(100))
-			time.Sleep(600 * time.Millisecond)
-			lease, _ = s.seen()
-			testkit.Equal(t, "lease", [2]int64{lease.Granted, lease.Spent}, [2]int64{1, 1})
-			time.Sleep(5 * time.Second)
-			_, verdict := l.Take(link, s.limit, true)
-			testkit.Equal(t, "verdict of a lease that is forgotten", verdict, limit.Unknown)
-			testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open)
-			time.Sleep(600 * time.Millisecond)
-			lease, _ = s.seen()
-			testkit.Equal(t, "spent", lease.Spent, int64(2))
-		})
-	inBubble(t, "an uncounted visit asks and takes nothing", 1, func(t *testing.T, s *store, l *limit.Limits) {
-		for range 3 {
-			_, verdict := l.Await(link, s.limit, false)
-			testkit.Equal(t, "verdict", verdict, limit.Open)
-			time.Sleep(time.Second)
-		}
-		testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open)
-		_, verdict := l.Await(link, s.limit, false)
-		testkit.Equal(t, "verdict once it is used up", verdict, limit.UsedUp)
-	})
 	inBubble(t, "nobody waits for the store once the limit is used up", 1, func(t *testing.T, s *store, l *limit.Limits) {
 		visit(l, s.limit)
 		testkit.Equal(t, "verdict", visit(l, s.limit), limit.UsedUp)
@@ -187,18 +161,4 @@ func TestLimits(t *testing.T) {
 		lease, _ := s.seen()
 		testkit.Equal(t, "granted", lease.Granted, int64(2))
 	})
-	inBubble(t, "without the store only leases are used", 10*schema.LeaseShare,
-		func(t *testing.T, s *store, l *limit.Limits) {
-			visit(l, s.limit)
-			s.change(func() { s.away = true })
-			for range 9 {
-				testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open)
-			}
-			testkit.Equal(t, "verdict", visit(l, s.limit), limit.Unavailable)
-			_, verdict := l.Take(link, s.limit, true)
-			testkit.Equal(t, "verdict for a while", verdict, limit.Unavailable)
-			s.change(func() { s.away = false })
-			time.Sleep(time.Second)
-			testkit.Equal(t, "verdict", visit(l, s.limit), limit.Open)
-		})
 }

@@ -88,35 +88,6 @@ func (e *edge) location(t testing.TB, hash, query string) string {
 	return string(ctx.Response.Header.Peek("Location"))
 }
 
-func TestExpiredAndForwarded(t *testing.T) {
-	eachWay(t, func(t *testing.T, loops int) {
-		e := newEdge(t, nil)
-		e.create(t, schema.Link{Hash: "forward", URL: "https://example.com/?own=1#part", ForwardQuery: true})
-		e.create(t, schema.Link{Hash: "plain", URL: "https://example.com/"})
-		e.create(t, schema.Link{Hash: "moved", URL: "https://example.com/", ForwardQuery: true, ExpiresAt: time.Now(),
-			ExpiredURL: "https://late.example/"})
-		e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: time.Now()})
-		addr := e.serve(t, loops)
-		for range 2 { // from the store, and from memory
-			for path, want := range map[string]string{
-				"/forward?a=b&c=%20": "https://example.com/?own=1&a=b&c=%20#part", "/forward?": "https://example.com/?own=1#part",
-				"/forward": "https://example.com/?own=1#part", "/plain?a=b": "https://example.com/",
-				"/moved?a=b": "https://late.example/?a=b",
-			} {
-				resp, _ := send(t, addr, http.MethodGet, "http://sho.rt"+path)
-				if got := resp.Header.Get("Location"); resp.StatusCode != http.StatusFound || got != want {
-					t.Errorf("%s: %d to %q, want %q", path, resp.StatusCode, got, want)
-				}
-			}
-			if resp, body := send(t, addr, http.MethodGet, "http://sho.rt/expired"); resp.StatusCode != http.StatusGone ||
-				!strings.Contains(body, "expired") {
-				t.Errorf("expired: %d %s", resp.StatusCode, body)
-			}
-		}
-		testkit.Equal(t, "clicks", len(e.clicks(t)), 10)
-	})
-}
-
 func TestPreview(t *testing.T) {
 	eachWay(t, func(t *testing.T, loops int) {
 		e := newEdge(t, nil)

@@ -1,20 +1,16 @@
 package spool_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"os/exec"
-	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"linkstream/edge/spool"
-	"linkstream/schema"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -27,78 +23,6 @@ func startChild(t *testing.T, child string, args ...string) *exec.Cmd {
 	cmd := exec.Command(exe, args...)
 	cmd.Env = append(os.Environ(), childEnv+"="+child)
 	return cmd
-}
-
-// TestKill kills processes with SIGKILL while they append. Every click that a process reported as appended must be
-// found.
-func TestKill(t *testing.T) {
-	const generations, goroutines = 5, 2
-	dir := t.TempDir()
-	appended := make(map[int64]bool)
-	for generation := range generations {
-		cmd := startChild(t, "append", dir, strconv.Itoa(generation*1_000_000+1))
-		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		testkit.Must(t, err)
-		testkit.Must(t, cmd.Start())
-		lines := bufio.NewScanner(out)
-		for n := 0; lines.Scan(); n++ { // until the pipe is empty
-			if n == 700+97*generation {
-				testkit.Must(t, cmd.Process.Kill())
-			}
-			link, err := strconv.ParseInt(lines.Text(), 10, 64)
-			testkit.Must(t, err)
-			appended[link] = true
-		}
-		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != -1 {
-			t.Fatalf("the child ended by itself: %v", err)
-		}
-	}
-
-	s, log, _ := openLogged(t, config(dir, goroutines))
-	unreported := 0
-	incarnations := make(map[schema.Incarnation]bool)
-	for _, lane := range recovered(s) {
-		incarnations[lane.ID().Incarnation] = true
-		for i, c := range read(t, lane) {
-			if c.Lane != lane.ID() || c.Seq != uint64(i+1) {
-				t.Fatalf("click %d of lane %v is %v %d", i, lane.ID(), c.Lane, c.Seq)
-			}
-			if !appended[c.LinkID] {
-				unreported++
-			}
-			delete(appended, c.LinkID)
-		}
-	}
-	testkit.Equal(t, "incarnations", len(incarnations), generations)
-	testkit.Equal(t, "clicks that are missing", len(appended), 0)
-	testkit.Equal(t, "damage", log.Contains("damaged"), false)
-	if unreported > generations*goroutines { // one per goroutine, between append and report
-		t.Fatalf("%d clicks that were not appended", unreported)
-	}
-}
-
-// appendUntilKilled takes a directory and a number as arguments. It appends clicks on links from that number on to the
-// spool in the directory, and prints each link after it has appended the click.
-func appendUntilKilled() error {
-	first, err := strconv.ParseInt(os.Args[2], 10, 64)
-	if err != nil {
-		return err
-	}
-	s, err := spool.Open(config(os.Args[1], 2), slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	if err != nil {
-		return err
-	}
-	full := make(chan error)
-	for i := range int64(2) {
-		go func() {
-			for link := first + i; s.Append(uint64(i), click(link)); link += 2 {
-				fmt.Printf("%d\n", link)
-			}
-			full <- errors.New("the spool is full")
-		}()
-	}
-	return <-full
 }
 
 // TestDiskFull runs in another process, which limits the size of its files to a few bytes for some time. For the spool

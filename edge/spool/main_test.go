@@ -9,7 +9,7 @@ import (
 )
 
 // children are the programs that this test binary is when a test runs it with childEnv.
-var children = map[string]func() error{"append": appendUntilKilled, "disk-full": appendWhileDiskFull}
+var children = map[string]func() error{"disk-full": appendWhileDiskFull}
 
 const childEnv = "LINKSTREAM_SPOOL_TEST_CHILD"
 
