@@ -1,5 +1,3 @@
-//go:build !engines
-
 package worker_test
 
 import (

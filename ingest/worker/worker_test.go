@@ -3,7 +3,6 @@ package worker_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -128,57 +127,6 @@ func TestDeadLettersFitIntoTheBrokersMessageLimit(t *testing.T) {
 	w.wantMetrics(map[string]int{"records_dead_total": len(dead), "failures_total": 0})
 	if got := readDead(t, broker, len(dead)); !slices.EqualFunc(got, dead, bytes.Equal) {
 		t.Error("the dead records differ")
-	}
-}
-
-// A batch without clicks is not inserted, so the next one must still start at the store's position.
-func TestWorkerSkipsBatchesWithoutClicks(t *testing.T) {
-	t.Parallel()
-	client, store := streamtest.StartBroker(t).CreateTopics(1), openStore(t)
-	clicks := encoded(lane(1), 1, 20)
-	produce(t, client, 0, clicks[:10]...)
-	w := start(t, quick(), client, store)
-	awaitTotal(t, store, 10)
-
-	for i, without := range [][][]byte{clicks[:10], {[]byte("not a click")}, clicks[3:4]} {
-		produce(t, client, 0, without...)
-		dropped := []int{10, 11, 12}[i]
-		testkit.Succeeds(t, func() error {
-			if w.metric("clicks_repeated_total")+w.metric("records_dead_total") < dropped {
-				return errors.New("the records are not fetched")
-			}
-			return nil
-		})
-	}
-	produce(t, client, 0, clicks[10:]...)
-	awaitTotal(t, store, 20)
-	awaitPosition(t, store, 0, 32)
-	w.wantMetrics(map[string]int{"failures_total": 0, "clicks_repeated_total": 11, "records_dead_total": 1})
-}
-
-func TestWorkerResumesFromTheStorePosition(t *testing.T) {
-	t.Parallel()
-	const none = -1
-	for name, commit := range map[string]int64{"commit ahead of the store": 60, "commit behind the store": 3,
-		"no commit": none} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			broker := streamtest.StartBroker(t)
-			client, store := broker.CreateTopics(1), openStore(t)
-			clicks := encoded(lane(1), 1, 60)
-			produce(t, client, 0, clicks[:30]...)
-			first := start(t, quick(), client, store)
-			awaitTotal(t, store, 30)
-			first.stop()
-
-			produce(t, client, 0, clicks[30:]...)
-			if commit != none {
-				streamtest.CommitOffsets(t, broker.Config(1), map[int]int64{0: commit})
-			}
-			second := start(t, quick(), client, store)
-			awaitTotal(t, store, 60)
-			second.wantMetrics(map[string]int{"clicks_counted_total": 30, "clicks_repeated_total": 0})
-		})
 	}
 }
 
