@@ -11,9 +11,6 @@ import (
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleEnv) {
-	case scarceRole:
-		scarceServer()
-		return
 	case raiseRole:
 		allowConnections(2000, 0, 1000)
 		return

@@ -297,9 +297,9 @@ func TestConsumeRetriesEverySecond(t *testing.T) {
 	cfg := stream.DefaultConfig()
 	cfg.Brokers = ln.Addr().String()
 	newMembers(t).join("a", streamtest.NewClient(t, cfg))
-	testkit.Follows(t, 15*time.Second, func(int) func() error {
+	testkit.Follows(t, 6*time.Second, func(int) func() error {
 		before := int(attempts.Load())
-		return func() error { return atLeast(10, int(attempts.Load())-before) }
+		return func() error { return atLeast(4, int(attempts.Load())-before) }
 	})
 }
 
