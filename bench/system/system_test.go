@@ -1,15 +1,8 @@
 package system_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"linkstream/bench/system"
 	"linkstream/schema/testkit"
@@ -61,74 +54,4 @@ func TestConfig(t *testing.T) {
 			}
 		})
 	}
-}
-
-// serve answers every request with the text that answer returns.
-func serve(t *testing.T, answer func() (status int, text string)) (base string) {
-	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		status, text := answer()
-		w.WriteHeader(status)
-		fmt.Fprint(w, text)
-	}))
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
-func TestReadMetric(t *testing.T) {
-	base := serve(t, func() (int, string) {
-		return http.StatusOK, "# HELP clicks_total Clicks.\n# TYPE clicks_total counter\nclicks_total{lane=\"0\"} 40\n" +
-			"clicks_total{lane=\"1\"} 2\nclicks_total_ever 7\nother x\n"
-	})
-	sum, err := system.ReadMetric(t.Context(), base, "clicks_total")
-	testkit.Must(t, err)
-	testkit.Equal(t, "sum", sum, 42)
-	if _, err := system.ReadMetric(t.Context(), base, "clicks"); err == nil ||
-		!strings.Contains(err.Error(), `no metric "clicks"`) {
-		t.Errorf("error %v for a metric that is missing", err)
-	}
-	if _, err := system.ReadMetric(t.Context(), base, "other"); err == nil {
-		t.Error("no error for a value that is no number")
-	}
-}
-
-func TestCounter(t *testing.T) {
-	var counted atomic.Int64
-	base := serve(t, func() (int, string) { return http.StatusOK, fmt.Sprintf("clicks_total %d\n", counted.Add(10)) })
-	c := system.Counter{Base: base, Metric: "clicks_total"}
-	testkit.Must(t, c.Await(t.Context(), 30))
-	testkit.Equal(t, "reads until 30 clicks are counted", counted.Load(), 30)
-	testkit.Must(t, c.Await(t.Context(), 20))
-	testkit.Equal(t, "reads until 20 more are counted", counted.Load(), 50)
-
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if err := c.Await(ctx, 1_000_000); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v when clicks are missing", err)
-	}
-}
-
-func TestAnswers(t *testing.T) {
-	var ready atomic.Bool
-	base := serve(t, func() (int, string) {
-		if ready.Load() {
-			return http.StatusOK, ""
-		}
-		return http.StatusServiceUnavailable, ""
-	})
-	if err := system.Answers(t.Context(), base); err == nil || !strings.Contains(err.Error(), "503") {
-		t.Errorf("error %v", err)
-	}
-	ready.Store(true)
-	testkit.Must(t, system.Answers(t.Context(), base))
-}
-
-func TestFreeAddrs(t *testing.T) {
-	addrs, err := system.FreeAddrs(20)
-	testkit.Must(t, err)
-	seen := map[string]bool{}
-	for _, addr := range addrs {
-		seen[addr] = true
-	}
-	testkit.Equal(t, "different addresses", len(seen), 20)
 }

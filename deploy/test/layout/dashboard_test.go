@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 )
 
 // A file of the dashboard belongs to a noun, which its name begins with, or to the page's frame. A noun uses itself and
@@ -32,22 +31,6 @@ func TestDashboardFiles(t *testing.T) {
 	}
 	for _, v := range violations {
 		t.Error(v)
-	}
-}
-
-func TestDashboardFileRules(t *testing.T) {
-	source := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte("package p\n" + text)} }
-	got, err := dashboardArrows(fstest.MapFS{
-		"dashboard.go":   source("func (b *board) routes() { b.list(); b.report() }"),
-		"frame.go":       source("type board struct{}\nfunc render() { escape() }\nfunc escape() { shown() }"),
-		"link.go":        source("func (b *board) list() { render(); shown(); b.report() }"),
-		"link_view.go":   source("func shown() {}"),
-		"report.go":      source("func (b *board) report() { render() }"),
-		"report_test.go": source("func x() { shown() }"),
-	})
-	want := []string{"frame.go uses shown of link_view.go", "link.go uses report of report.go"}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("violations: %q, want %q, error: %v", got, want, err)
 	}
 }
 

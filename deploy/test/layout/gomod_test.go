@@ -10,13 +10,9 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // go.mod marks a requirement as // indirect if and only if no package of the module imports it. go mod tidy keeps it
@@ -113,33 +109,4 @@ func moduleOf(mod goMod, pkg string) (module string) {
 		}
 	}
 	return module
-}
-
-func TestGoModRules(t *testing.T) {
-	for name, c := range map[string]struct {
-		require, source string
-		want            []string
-	}{
-		"imported and direct": {"require example.org/a v1.0.0", `import "example.org/a/b"`, nil},
-		"imported and marked // indirect": {"require example.org/a v1.0.0 // indirect", `import "example.org/a/b"`,
-			[]string{"go.mod: example.org/a is marked // indirect, but edge/main.go imports it"}},
-		"not imported and marked // indirect": {"require example.org/a v1.0.0 // indirect", `import "fmt"`, nil},
-		"not imported and direct": {"require example.org/a v1.0.0", `import "example.org/ab"`,
-			[]string{"go.mod: no package imports example.org/a: mark it // indirect or remove it"}},
-		"a module within another": {"require (\nexample.org/a v1.0.0 // indirect\nexample.org/a/v2 v2.0.0\n)",
-			`import "example.org/a/v2/b"`, nil},
-		"a tool": {"require example.org/a v1.0.0\ntool example.org/a/cmd", `import "fmt"`, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "go.mod")
-			if err := os.WriteFile(file, []byte("module m\n\ngo 1.26\n\n"+c.require+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			tree := fstest.MapFS{"edge/main.go": {Data: []byte("package main\n\n" + c.source + "\n")}}
-			got := goModViolations(readGoMod(t, file), importers(t, tree))
-			if slices.Sort(got); cmp.Diff(c.want, got) != "" {
-				t.Errorf("violations (-want +got):\n%s", cmp.Diff(c.want, got))
-			}
-		})
-	}
 }

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"unicode/utf8"
 )
 
@@ -151,44 +150,4 @@ func extraTopLevel(tree fs.FS) (violations []string, err error) {
 		}
 	}
 	return violations, err
-}
-
-func TestLayoutRules(t *testing.T) {
-	lines := func(n int) *fstest.MapFile { return &fstest.MapFile{Data: bytes.Repeat([]byte("//\n"), n)} }
-	function := func(n int) *fstest.MapFile {
-		return &fstest.MapFile{Data: fmt.Appendf(nil, "package p\n\nfunc long() {%s}\n", strings.Repeat("\n", n-1))}
-	}
-	markdown := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	for name, c := range map[string]struct {
-		rule func(fs.FS) ([]string, error)
-		tree fstest.MapFS
-		want []string // how the violations begin
-	}{
-		"long files": {longFiles, fstest.MapFS{"edge/main.go": lines(500), "edge/long.go": lines(501),
-			"edge/long_test.go": lines(900), "data/generated.go": lines(900), ".git/hook.go": lines(900)},
-			[]string{"edge/long.go has 501 lines"}},
-		"long functions": {longFunctions, fstest.MapFS{"edge/a.go": function(60), "edge/b.go": function(61),
-			"edge/c_test.go": function(99)},
-			[]string{"edge/b.go: long has 61 lines"}},
-		"wide lines": {wideLines, fstest.MapFS{"edge/a.go": {Data: []byte("//" + strings.Repeat("ü", 118) + "\n")},
-			"edge/b_test.go": {Data: []byte("\n//" + strings.Repeat("ü", 119))},
-			"edge/c.pb.go":   {Data: []byte("//" + strings.Repeat("x", 119))}},
-			[]string{"edge/b_test.go:2 has 121 columns"}},
-		"extra names at the top level": {extraTopLevel, fstest.MapFS{"go.mod": lines(1), "edge/main.go": lines(1),
-			"data/links.db": lines(1), ".git/hook.go": lines(1), "internal/x.go": lines(1), "notes.txt": lines(1)},
-			[]string{"internal does not belong", "notes.txt does not belong"}},
-		"dead links": {deadLinks,
-			fstest.MapFS{"README.md": markdown("# A `b`, c\n[1](#a-b-c) [2](#d) [3](edge) [4](api) [5](https://x.org/y)\n"),
-				"edge/x.md":      markdown("[1](../README.md#a-b-c) [2](../README.md#a)\n```\n# Z\n[3](none)\n```\n[4](#z)\n"),
-				".github/top.md": markdown(`<img src="../edge/x.md"><img src="x.png">`)},
-			[]string{"README.md: #d leads", "README.md: api leads", "edge/x.md: ../README.md#a leads", "edge/x.md: #z leads",
-				".github/top.md: x.png leads"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := c.rule(c.tree)
-			if err != nil || !slices.EqualFunc(got, c.want, strings.HasPrefix) {
-				t.Errorf("violations: %q, want %q, error: %v", got, c.want, err)
-			}
-		})
-	}
 }
