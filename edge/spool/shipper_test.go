@@ -96,38 +96,6 @@ func TestPartition(t *testing.T) {
 		}
 		testkit.Equal(t, "partitions", len(used), topic.partitions)
 	})
-	t.Run("it stays the same after a restart with more partitions", func(t *testing.T) {
-		for range 10 { // identities are random
-			cfg := config(t.TempDir(), 1)
-			s, topic, shipper := shipping(t, cfg)
-			topic.produce = func(context.Context, attempt) error { return errAway }
-			appendClicks(t, s, 0, 1, 500)
-			_ = ship(t, shipper, s.Lanes()[0]) // the fate of the batch is unknown, so the lane is bound from here on
-			topic.partitions++
-			appendClicks(t, s, 0, 501, 600)
-			_ = ship(t, shipper, s.Lanes()[0])
-			later, topicLater, shipperLater := shipping(t, kill(t, cfg))
-			topicLater.partitions = topic.partitions + 1
-			testkit.Must(t, ship(t, shipperLater, recovered(later)[0]))
-			testkit.Equal(t, "partition", topic.attempts[1].partition, topic.attempts[0].partition)
-			testkit.Equal(t, "partition after a restart", topicLater.attempts[0].partition, topic.attempts[0].partition)
-		}
-	})
-	t.Run("it stays the same after a restart when the segments that were there when it was chosen are gone",
-		func(t *testing.T) {
-			cfg := config(t.TempDir(), 1)
-			s, _, shipper := shipping(t, cfg)
-			appendClicks(t, s, 0, 1, 10)
-			testkit.Must(t, ship(t, shipper, s.Lanes()[0]))
-			chosen, _ := s.Lanes()[0].Partition()
-			appendClicks(t, s, 0, 11, 500)
-			testkit.Must(t, ship(t, shipper, s.Lanes()[0]))
-			appendClicks(t, s, 0, 501, 510)
-			later, _ := open(t, kill(t, cfg))
-			partition, bound := recovered(later)[0].Partition()
-			testkit.Equal(t, "bound", bound, true)
-			testkit.Equal(t, "partition", partition, chosen)
-		})
 	t.Run("nothing is sent before it is on the disk", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, topic, shipper := shipping(t, cfg)
