@@ -109,6 +109,7 @@ func TestSlowReadersOfFiles(t *testing.T) {
 
 // Shares and readers of one account take the turns of one account.
 func TestSharedReportsOfOneAccount(t *testing.T) {
+	t.Parallel()
 	const reading = 30 * time.Millisecond
 	var readings atomic.Int64
 	s := startFaulty(t, func(_ context.Context, method string) error {
