@@ -27,11 +27,10 @@ type module struct {
 }
 
 // readModules notes the modules that the programs in a folder have, as the linker has recorded them.
-func (r *release) readModules(bin string) error {
+func (r *release) readModules(bin, platform string) error {
 	if r.bom == nil {
 		r.bom = map[string]module{}
 	}
-	platform := strings.SplitN(filepath.Base(bin), "_", 3)[2]
 	for _, p := range programs {
 		info, err := buildinfo.ReadFile(filepath.Join(bin, path.Base(p)))
 		if err != nil {

@@ -35,21 +35,16 @@ var documents = []string{"LICENSE", "CHANGELOG.md", "deploy/README.md", "deploy/
 
 // buildArchives builds the programs for each platform.
 func (r *release) buildArchives(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "linkstream-release-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	for _, p := range platforms {
 		name := fmt.Sprintf("linkstream_%s_%s_%s", r.version, p.os, p.arch)
-		bin := filepath.Join(dir, name)
+		bin := r.programsOf(p.os, p.arch)
 		args := append([]string{"build", "-trimpath", "-buildvcs=false",
 			"-ldflags", "-s -w -X linkstream/schema/service.version=" + r.version, "-o", bin + "/"}, programs...)
 		if err := r.command(ctx, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1", "GOOS=" + p.os, "GOARCH=" +
 			p.arch}, "go", args...); err != nil {
 			return err
 		}
-		if err := r.readModules(bin); err != nil {
+		if err := r.readModules(bin, p.os+"_"+p.arch); err != nil {
 			return err
 		}
 		if err := r.archive(bin, name); err != nil {
@@ -58,6 +53,9 @@ func (r *release) buildArchives(ctx context.Context) error {
 	}
 	return nil
 }
+
+// programsOf returns the folder of the programs for a platform.
+func (r *release) programsOf(os, arch string) string { return filepath.Join(r.dir, os+"_"+arch) }
 
 // archive writes a tar.gz of the programs in a folder, and of the documents, below a folder with the archive's name.
 func (r *release) archive(bin, name string) (err error) {

@@ -64,6 +64,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if r.time, err = commitTime(ctx); err != nil {
 		return err
 	}
+	if r.dir, err = os.MkdirTemp("", "linkstream-release-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.dir)
 	if err := os.RemoveAll(r.out); err != nil {
 		return err
 	}

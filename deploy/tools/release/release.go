@@ -41,6 +41,7 @@ type release struct {
 	version string
 	time    time.Time // of every file
 	out     string
+	dir     string // of the programs
 	stderr  io.Writer
 	bom     map[string]module
 }
@@ -63,7 +64,8 @@ func (r *release) buildPackages(ctx context.Context) error {
 		return err
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
-		if err := r.command(ctx, nil, "deploy/systemd/build-deb", r.version, arch, out); err != nil {
+		err := r.command(ctx, nil, "deploy/systemd/build-deb", r.version, arch, out, r.programsOf("linux", arch))
+		if err != nil {
 			return err
 		}
 	}
