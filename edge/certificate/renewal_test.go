@@ -5,9 +5,12 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,6 +31,7 @@ type authority struct {
 	begun  time.Time
 	issued atomic.Int64
 	fails  error // instead of issuing
+	after  int64 // how many certificates it issues before it fails
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -44,7 +48,7 @@ func (a *authority) expiry(n int64) time.Time {
 func (a *authority) IssuerKey() string { return "authority" }
 
 func (a *authority) Issue(_ context.Context, request *x509.CertificateRequest) (*certmagic.IssuedCertificate, error) {
-	if a.fails != nil {
+	if a.fails != nil && a.issued.Load() >= a.after {
 		return nil, a.fails
 	}
 	n := a.issued.Add(1)
@@ -69,6 +73,39 @@ func TestExpiryFollowsRenewals(t *testing.T) {
 	testkit.Must(t, source.Fetch(t.Context(), "sho.example.com", a))
 	testkit.Eventually(t, "the certificate is renewed", func() bool { return a.issued.Load() == 2 })
 	testkit.Eventually(t, "the metric says so", func() bool { return expiry(set) == a.expiry(2).Unix() })
+}
+
+// While a certificate cannot be renewed, it is served, and its owner reads why.
+func TestOldCertificateIsServedWhileRenewalsFail(t *testing.T) {
+	t.Parallel()
+	store := sqlitetest.New(t)
+	source, set := openSourceOn(t, store, func(cfg *certificate.Config) {
+		cfg.ACME.RenewEvery = 50 * time.Millisecond
+	})
+	defer func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		source.Run(ctx)
+	}()
+	a := newAuthority(t)
+	a.fails, a.after = errors.New("connection refused"), 1
+	testkit.Must(t, source.Fetch(t.Context(), "sho.example.com", a))
+	testkit.Eventually(t, "a renewal has failed", func() bool {
+		state, err := store.CertificateState(t.Context(), "sho.example.com")
+		testkit.Must(t, err)
+		return state.Error == "The certificate authority does not answer." && state.ExpiresAt.Equal(a.expiry(1))
+	})
+	near, far := net.Pipe()
+	defer near.Close()
+	go func() {
+		_ = tls.Server(far, source.TLSConfig()).Handshake()
+		far.Close()
+	}()
+	conn := tls.Client(near, &tls.Config{ServerName: "sho.example.com", InsecureSkipVerify: true})
+	testkit.Must(t, conn.Handshake())
+	testkit.Equal(t, "expiry of the served one", conn.ConnectionState().PeerCertificates[0].NotAfter.Unix(),
+		a.expiry(1).Unix())
+	testkit.Equal(t, "expiry in the metrics", expiry(set), a.expiry(1).Unix())
 }
 
 func expiry(set *metrics.Set) int64 {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net"
 	"net/http"
 	"testing"
@@ -19,9 +18,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The tests of certificates get them from pebble, Let's Encrypt's test authority: two edges on one Postgres, and
-// standalone on embedded engines. The authority reaches the edges through forwarders, which hand each of its
-// connections to another edge, so that the edge that asks for a certificate is not the one that answers for it.
+// Two edges on one Postgres get certificates from pebble, Let's Encrypt's test authority. The authority reaches the
+// edges through forwarders, which hand each of its connections to another edge, so that the edge that asks for a
+// certificate is not the one that answers for it. TestManual has the certificates of standalone.
 
 const defaultHost = "sho.example.org"
 
@@ -29,15 +28,13 @@ const defaultHost = "sho.example.org"
 type edge struct {
 	plain, secure, ops string
 	args               []string
-	program            string
 	process            *launch.Process
 }
 
-// newEdge returns a program that has yet to start.
-func newEdge(t *testing.T, a *authority, name string, args ...string) *edge {
+// newEdge returns an edge that has yet to start.
+func newEdge(t *testing.T, a *authority, args ...string) *edge {
 	t.Helper()
-	e := &edge{plain: testkit.FreeAddress(t), secure: testkit.FreeAddress(t), ops: testkit.FreeAddress(t),
-		program: launch.Program(t, name)}
+	e := &edge{plain: testkit.FreeAddress(t), secure: testkit.FreeAddress(t), ops: testkit.FreeAddress(t)}
 	e.args = append(append(args, a.flags()...), "-edge.listen="+e.plain, "-edge.tls-listen="+e.secure, "-ops.listen="+
 		e.ops,
 		"-edge.url=https://"+defaultHost)
@@ -46,7 +43,7 @@ func newEdge(t *testing.T, a *authority, name string, args ...string) *edge {
 
 func (e *edge) start(t *testing.T) {
 	t.Helper()
-	e.process = launch.Start(t, launch.Command(e.program, nil, e.args...))
+	e.process = launch.Start(t, launch.Command(launch.Program(t, "edge"), nil, e.args...))
 	e.process.AwaitReady(t, "http://"+e.ops)
 }
 
@@ -86,28 +83,24 @@ func (e *edge) metric(t *testing.T, name string) int {
 }
 
 const (
-	metricExpiry    = `linkstream_edge_tls_certificate_expiry_timestamp_seconds{source="acme"}`
 	metricIssued    = `linkstream_edge_acme_attempts_total{result="issued"}`
-	metricFailed    = `linkstream_edge_acme_attempts_total{result="failed"}`
 	metricTicketKey = `linkstream_edge_tls_ticket_key_timestamp_seconds`
-	metricUnknown   = `linkstream_edge_tls_unknown_names_total`
 )
 
 // acmeSystem is two edges on one Postgres and one broker.
 type acmeSystem struct {
 	*authority
-	dsn   string
 	links *postgres.Store
 	owner schema.Account
 	edges []*edge
 }
 
-// startACME starts edges whose certificates are valid for the duration.
-func startACME(t *testing.T, valid time.Duration, args ...string) *acmeSystem {
+// startACME returns edges that have yet to start.
+func startACME(t *testing.T) *acmeSystem {
 	t.Helper()
-	s := &acmeSystem{authority: startAuthority(t, valid), dsn: engines.Postgres(t)}
+	s := &acmeSystem{authority: startAuthority(t)}
 	database := postgres.DefaultConfig()
-	database.DSN = s.dsn
+	database.DSN = engines.Postgres(t)
 	var err error
 	s.links, err = postgres.Open(t.Context(), database)
 	testkit.Must(t, err)
@@ -119,13 +112,21 @@ func startACME(t *testing.T, valid time.Duration, args ...string) *acmeSystem {
 	topics := broker.Config(1)
 	s.host(t, defaultHost)
 	for range 2 {
-		args := append([]string{"-postgres.dsn=" + s.dsn, "-spool.dir=" + t.TempDir(),
-			"-kafka.brokers=" + topics.Brokers}, args...)
-		s.edges = append(s.edges, newEdge(t, s.authority, "edge", args...))
+		s.edges = append(s.edges, newEdge(t, s.authority, "-postgres.dsn="+database.DSN, "-spool.dir="+t.TempDir(),
+			"-kafka.brokers="+topics.Brokers))
 	}
-	s.plain.to(s.edges[0].plain, s.edges[1].plain)
-	s.tls.to(s.edges[0].secure, s.edges[1].secure)
+	s.reach(s.edges...)
 	return s
+}
+
+// reach lets the authority reach edges.
+func (s *acmeSystem) reach(edges ...*edge) {
+	var plain, secure []string
+	for _, e := range edges {
+		plain, secure = append(plain, e.plain), append(secure, e.secure)
+	}
+	s.plain.to(plain...)
+	s.tls.to(secure...)
 }
 
 // verify adds a verified domain with a link /abc.
@@ -137,28 +138,4 @@ func (s *acmeSystem) verify(t *testing.T, host string) {
 	link := schema.Link{AccountID: s.owner.ID, DomainID: domain.ID, Hash: "abc", URL: "https://example.com/", Active: true,
 		CreatedAt: time.Now()}
 	testkit.Must(t, s.links.CreateLink(t.Context(), &link))
-}
-
-// state waits until the store has a state of a host's certificate that is as wanted.
-func state(t *testing.T, store schema.CertificateStore, host, what string, wanted func(schema.CertificateState) bool) {
-	t.Helper()
-	testkit.SucceedsWithin(t, 2*time.Minute, func() error {
-		state, err := store.CertificateState(t.Context(), host)
-		if err != nil {
-			return err
-		}
-		if !wanted(state) {
-			return fmt.Errorf("%s: not so: %+v", what, state)
-		}
-		return nil
-	})
-}
-
-// sum adds up a metric of both edges.
-func (s *acmeSystem) sum(t *testing.T, name string) (n int) {
-	t.Helper()
-	for _, e := range s.edges {
-		n += e.metric(t, name)
-	}
-	return n
 }

@@ -3,15 +3,12 @@
 package outside_test
 
 import (
-	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -168,42 +165,4 @@ func (m *machine) RelayOut(t *testing.T, inside string) (port int) {
 	testkit.Must(t, err)
 	relay(t, ln, func() (net.Conn, error) { return m.Dial(inside) })
 	return ln.Addr().(*net.TCPAddr).Port
-}
-
-// relay connects clients of ln to what dial returns, until the test ends.
-func relay(t *testing.T, ln net.Listener, dial func() (net.Conn, error)) {
-	var running sync.WaitGroup
-	ctx, cancel := context.WithCancel(context.Background())
-	serve := func(client net.Conn) {
-		defer client.Close()
-		defer context.AfterFunc(ctx, func() { client.Close() })()
-		server, err := dial()
-		if err != nil {
-			return
-		}
-		defer server.Close()
-		defer context.AfterFunc(ctx, func() { server.Close() })()
-		running.Go(func() { pass(server, client) })
-		pass(client, server)
-	}
-	running.Go(func() {
-		for {
-			client, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() { serve(client) })
-		}
-	})
-	t.Cleanup(func() {
-		ln.Close()
-		cancel()
-		running.Wait()
-	})
-}
-
-// pass copies what from sends, and its end, to to.
-func pass(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	_ = to.(*net.TCPConn).CloseWrite()
 }

@@ -11,14 +11,18 @@ package outside_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
+	"io"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -101,4 +105,42 @@ func copySource(t *testing.T) string {
 		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), content, info.Mode().Perm()))
 	}
 	return dir
+}
+
+// relay connects clients of ln to what dial returns, until the test ends.
+func relay(t *testing.T, ln net.Listener, dial func() (net.Conn, error)) {
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	serve := func(client net.Conn) {
+		defer client.Close()
+		defer context.AfterFunc(ctx, func() { client.Close() })()
+		server, err := dial()
+		if err != nil {
+			return
+		}
+		defer server.Close()
+		defer context.AfterFunc(ctx, func() { server.Close() })()
+		running.Go(func() { pass(server, client) })
+		pass(client, server)
+	}
+	running.Go(func() {
+		for {
+			client, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { serve(client) })
+		}
+	})
+	t.Cleanup(func() {
+		ln.Close()
+		cancel()
+		running.Wait()
+	})
+}
+
+// pass copies what from sends, and its end, to to.
+func pass(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	_ = to.(*net.TCPConn).CloseWrite()
 }

@@ -26,8 +26,7 @@ func prepareHTTPS(t *testing.T, m *machine) {
 		names.Add(t, host+". A 127.0.0.1")
 	}
 	authority := startPebble(t, pebbleConfig{HTTPPort: m.RelayOut(t, "127.0.0.1:80"),
-		TLSPort:  m.RelayOut(t, "127.0.0.1:443"),
-		Resolver: names.Addr(), Valid: 24 * time.Hour})
+		TLSPort: m.RelayOut(t, "127.0.0.1:443"), Resolver: names.Addr()})
 	m.RelayIn(t, authority.Addr, authority.Addr)
 	roots, err := os.ReadFile(authority.Roots)
 	testkit.Must(t, err)

@@ -26,7 +26,6 @@ const pebbleProgram = "github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1"
 type pebbleConfig struct {
 	HTTPPort, TLSPort int               // of each host, instead of 80 and 443
 	Resolver          string            // address of the DNS resolver
-	Valid             time.Duration     // validity of certificates
 	Accounts          map[string]string // secrets of external accounts, one of which is required; empty: none is
 }
 
@@ -54,7 +53,7 @@ func startPebble(t *testing.T, cfg pebbleConfig) *pebble {
 		"externalAccountBindingRequired": len(cfg.Accounts) > 0, "externalAccountMACKeys": cfg.Accounts,
 		"retryAfter": map[string]int{"authz": 1, "order": 1},
 		"profiles": map[string]any{"default": map[string]any{"description": "",
-			"validityPeriod": int(cfg.Valid.Seconds())}},
+			"validityPeriod": int((24 * time.Hour).Seconds())}},
 	}})
 	testkit.Must(t, err)
 	path := filepath.Join(dir, "pebble.json")
