@@ -35,10 +35,10 @@ test-engines: ## test with the race detector, on Postgres, Kafka, ClickHouse and
 test-deploy: ## test images, manifests, the Debian package, the manual, alerts, certificates, upgrades
 	go test -count 1 -tags deploy -timeout 60m ./deploy/test/outside ./deploy/test/upgrade ./deploy/tools/release
 
-nightly: ## test what takes hours: 3,000 seeds, faults, all of bench, generated clients, Lighthouse, fuzzing
+nightly: ## test what takes hours: 3,000 seeds, faults, all of bench, all that ships, fuzzing
 	go test -count 1 -tags nightly -timeout 6h ./deploy/test/simulation -seeds 3000
 	go run ./deploy/tools/engines go test -count 1 -tags 'engines nightly' -timeout 3h ./bench ./deploy/test/e2e
-	go test -count 1 -tags 'deploy nightly' -run 'Clients|Lighthouse' -timeout 1h ./deploy/test/outside
+	go test -count 1 -tags 'deploy nightly' -p 1 -timeout 3h ./deploy/test/outside ./deploy/test/upgrade
 	$(MAKE) fuzz FUZZTIME=1m
 
 fuzz: ## run each fuzz target for FUZZTIME (5s)

@@ -259,6 +259,7 @@ func testCompose(t *testing.T, m *machine, image string, cfg config) {
 	secrets := map[string]string{"postgres_dsn": engines.Postgres(t), "clickhouse_dsn": engines.ClickHouse(t),
 		"acme_key": strings.Repeat("k", 32)}
 	brokers, topics := engines.Kafka(t), enginetest.Name()
+	check := healthcheck(t)
 	for _, name := range []string{"standalone", "edge-1", "edge-2", "ingest", "api-1", "api-2"} {
 		t.Run(name, func(t *testing.T) {
 			s := compose.Services[name]
@@ -284,15 +285,30 @@ func testCompose(t *testing.T, m *machine, image string, cfg config) {
 			for _, secret := range s.Secrets {
 				m.Run(t, `umask 0333; printf '%s\n' "$2" >"$1"`, fmt.Sprintf("%s/secrets/%s", c.dir, secret), secrets[secret])
 			}
+			if c.exec(t, check...) == nil {
+				t.Error("healthy before the start")
+			}
 			c.start(t, s.Command...)
 			testkit.SucceedsWithin(t, 2*testkit.Patience, func() error { return c.exec(t, s.Healthcheck.Test[1:]...) })
+			testkit.Must(t, c.exec(t, check...))
 			if _, ok := https.Services[name]; ok {
 				_, err := tls.Dial("tcp", secure, &tls.Config{ServerName: "unknown.example.org"})
 				if err == nil || !strings.Contains(err.Error(), "unrecognized name") {
 					t.Errorf("by HTTPS: %v", err)
 				}
 			}
+			if name == "standalone" {
+				m.Run(t, `test -s "$1/root/data/links.db"; ! touch "$1/root/x"`, c.dir)
+				testkit.Must(t, c.exec(t, "/usr/bin/standalone", "backup", "/backups/2026-11-22"))
+			}
 			c.stop(t)
+			if c.exec(t, check...) == nil {
+				t.Error("healthy after the end")
+			}
+			if name == "standalone" {
+				testkit.Must(t, c.exec(t, "/usr/bin/standalone", "restore", "/backups/2026-11-22", "--replace"))
+				testkit.Must(t, c.exec(t, "/usr/bin/standalone", "verify"))
+			}
 		})
 	}
 }

@@ -87,14 +87,12 @@ func TestRelease(t *testing.T) {
 			"linkstream_V_amd64.deb", "linkstream_V_arm64.deb", "linkstream_V_darwin_arm64.tar.gz",
 			"linkstream_V_linux_amd64.tar.gz", "linkstream_V_linux_arm64.tar.gz"})
 	})
-	t.Run("has the same bytes when it is built elsewhere", func(t *testing.T) {
-		again := makeRelease(t, copySource(t), key)
-		testkit.Equal(t, "files", len(again), len(files))
-		for name, content := range files {
-			if !bytes.Equal(content, again[name]) {
-				t.Errorf("%s differs", name)
-			}
-		}
+	t.Run("has the same package when that is built elsewhere", func(t *testing.T) {
+		source, name := copySource(t), "linkstream_"+version+"_"+runtime.GOARCH+".deb"
+		output(t, inFolder(t, source, "deploy/systemd/build-deb", version))
+		again, err := os.ReadFile(filepath.Join(source, "build", name))
+		testkit.Must(t, err)
+		testkit.Equal(t, "equal", bytes.Equal(files[name], again), true)
 	})
 	dir := t.TempDir()
 	for name, content := range files {
