@@ -28,7 +28,7 @@ var clients = []client{
 func TestClients(t *testing.T) {
 	t.Parallel()
 	s := startClientService(t)
-	s.click(t)
+	s.click(t, "clicked", "")
 	for _, c := range clients {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -54,7 +54,7 @@ func TestClients(t *testing.T) {
 				"hook_off": true,
 				"hook_url": "https://hooks.example.com/", "hooks": 1.0, "unhooked": true,
 			})
-			if missing := recorder.missing(t); len(missing) > 0 {
+			if missing := recorder.missing(); len(missing) > 0 {
 				t.Errorf("the client does not call %q", missing)
 			}
 		})

@@ -6,9 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,20 +54,13 @@ type resource struct {
 	}
 }
 
-// TestOperators checks what the overlay asks the operators for, and that the programs get what these make of it. No
+// testOperators checks what the overlay asks the operators for, and that the programs get what these make of it. No
 // operator runs here.
-func TestOperators(t *testing.T) {
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	bin, err := testengines.GoPrograms(t.Context(), log, kustomize, kubeconform)
+func testOperators(t *testing.T, python string, manifests []byte, objects []object) {
+	libs, err := testengines.MavenLibraries(t.Context(), logger(t), "testdata/kubernetes/strimzi/pom.xml")
 	testkit.Must(t, err)
-	python := python(t)
-	libs, err := testengines.MavenLibraries(t.Context(), log, "testdata/kubernetes/strimzi/pom.xml")
-	testkit.Must(t, err)
-	manifests := pipe(t, nil, filepath.Join(bin, "kustomize"), "build", "../../kubernetes/overlays/operators")
 	file := filepath.Join(t.TempDir(), "manifests.yaml")
 	testkit.Must(t, os.WriteFile(file, manifests, 0o600))
-	var objects []object
-	parseManifests(t, python, manifests, &objects)
 	var resources []resource
 	parseManifests(t, python, manifests, &resources)
 	of := func(kind string) (found []resource) {
@@ -95,6 +88,7 @@ func TestOperators(t *testing.T) {
 			cfg.Dead:    fmt.Sprint(1, 3, plain(kept)),
 			cfg.Changes: fmt.Sprint(1, 3, plain(map[string]any{"cleanup.policy": "compact", "min.insync.replicas": 2}))})
 	})
+	t.Run("the manual grants the same in Kafka", func(t *testing.T) { testManualGrantsTheSame(t, of("KafkaUser")) })
 	settings := of("ConfigMap")[0].Data
 	t.Run("the programs know the settings, and reach Kafka by them",
 		func(t *testing.T) { testKafkaSettings(t, settings, of) })
@@ -224,4 +218,24 @@ func testSecrets(t *testing.T, objects []object, settings map[string]string, of 
 		}
 	}
 	testkit.Equal(t, "pods", checked, 3)
+}
+
+// testManualGrantsTheSame compares the commands of the manual with the users of the overlay.
+func testManualGrantsTheSame(t *testing.T, users []resource) {
+	page, err := os.ReadFile("../../manual/scale.md")
+	testkit.Must(t, err)
+	var want, got []string
+	acl := regexp.MustCompile(`(?m)^acl (\S+) '(.*)' --(topic|group) (\S+)$`)
+	for _, granted := range acl.FindAllStringSubmatch(string(page), -1) {
+		got = append(got, strings.Join(granted[1:], " "))
+	}
+	for _, user := range users {
+		for _, acl := range user.Spec.Authorization.ACLs {
+			want = append(want, strings.Join([]string{strings.TrimPrefix(user.Metadata.Name, "linkstream-"),
+				strings.Join(acl.Operations, " "), acl.Resource.Type, acl.Resource.Name}, " "))
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	testkit.Equal(t, "ACLs in the manual", got, want)
 }

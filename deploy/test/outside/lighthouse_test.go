@@ -3,8 +3,6 @@
 package outside_test
 
 import (
-	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -17,29 +15,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"linkstream/api/apiservice"
-	"linkstream/api/auth"
 	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/deploy/tools/engines/testengines"
-	"linkstream/schema"
-	"linkstream/schema/linkstore"
-	linksqlite "linkstream/schema/linkstore/sqlite"
-	"linkstream/schema/service"
-	"linkstream/schema/sqlite"
-	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
 // Lighthouse, the auditor of web pages that Chromium's developers make, judges the dashboard. It measures, so its test
 // does not run beside others.
 
-const (
-	pagesEmail, pagesPassword = "owner@example.org", "correct horse battery"
-	// of a page: the score for performance is that of its quickest load, since others work on the machine, too
-	tries = 5
-)
+// tries is how often a page is loaded at most: its score for performance is the quickest load's, since others work on
+// the machine, too.
+const tries = 5
 
 // categories are what pages are judged by.
 var categories = []string{"performance", "accessibility", "best-practices"}
@@ -51,8 +38,11 @@ func TestLighthouse(t *testing.T) {
 		"testdata/lighthouse/tools")
 	testkit.Must(t, err)
 	chromium := enginetest.Chromium(t)
-	open := startPages(t)
-	signedIn := signIn(t, open)
+	s := startClientService(t)
+	for i := range 25 {
+		s.click(t, fmt.Sprintf("link-%d", i), fmt.Sprintf(`, "title": "Page %d", "tags": ["all", "tag-%d"]`, i, i%4))
+	}
+	open, signedIn := s.api, signIn(t, s.api)
 	for name, page := range map[string]string{
 		"sign-in":  open + "/dashboard/sign-in",
 		"overview": signedIn + "/dashboard",
@@ -132,81 +122,11 @@ func judge(t *testing.T, modules string, chromium *testengines.Chromium, page st
 	return strings.Join(wrong, "\n")
 }
 
-// startPages runs an api process with an account that has links, tags, clicks, domains and tokens, and returns its base
-// URL.
-func startPages(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	links, err := linksqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
-	testkit.Must(t, err)
-	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
-	testkit.Must(t, err)
-	fillPages(t, links, clicks)
-	cfg := apiservice.DefaultConfig()
-	cfg.EdgeURL, cfg.Listen = schema.MustParseBaseURL("https://sho.example"), "127.0.0.1:0"
-	node, err := apiservice.New(cfg, links, clicks, nil, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	testkit.Must(t, err)
-	stop := service.RunInBackground(context.Background(), func(ctx context.Context) {
-		if err := node.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		stop()
-		testkit.Must(t, clicks.Close())
-		testkit.Must(t, links.Close())
-	})
-	return "http://" + node.Addr()
-}
-
-func fillPages(t *testing.T, links *linkstore.Store, clicks *sqlite.ClickStore) {
-	t.Helper()
-	now := time.Now().UTC().Truncate(time.Second)
-	owner := schema.Account{Email: pagesEmail, PasswordHash: auth.HashPassword(pagesPassword),
-		CreatedAt: now.AddDate(0, 0, -90)}
-	testkit.Must(t, links.CreateAccount(t.Context(), &owner))
-	for i, host := range []string{"go.example.org", "new.example.org"} {
-		domain := schema.Domain{AccountID: owner.ID, Host: host, Challenge: host, CreatedAt: now}
-		if i == 0 {
-			domain.VerifiedAt = now
-		}
-		testkit.Must(t, links.CreateDomain(t.Context(), &domain))
-		token := schema.Token{AccountID: owner.ID, Name: "Program of " + host, Prefix: "ls_abcd",
-			Digest: sha256.Sum256([]byte(host)), CreatedAt: now}
-		testkit.Must(t, links.CreateToken(t.Context(), &token))
-	}
-	var batch schema.ClickBatch
-	batch.Reset(0, 0)
-	batch.Time = now
-	devices := []schema.Device{schema.Mobile, schema.Desktop, schema.Mobile, schema.Bot}
-	for i := range 25 {
-		link := schema.Link{AccountID: owner.ID, Hash: fmt.Sprintf("link-%d", i),
-			URL: fmt.Sprintf("https://example.org/a/page/%d", i), Active: true,
-			Title: fmt.Sprintf("Page %d", i), Tags: []string{"all", fmt.Sprintf("tag-%d", i%4)},
-			CreatedAt: now.AddDate(0, 0, -60).Add(time.Duration(i) * time.Hour)}
-		testkit.Must(t, links.CreateLink(t.Context(), &link))
-		for n := range 40 {
-			batch.Offset, batch.Lane = append(batch.Offset, batch.Next), append(batch.Lane, schema.Lane{Number: 1})
-			batch.Next++
-			batch.Seq, batch.LinkID, batch.AccountID = append(batch.Seq, uint64(batch.Next)), append(batch.LinkID, link.ID),
-				append(batch.AccountID, owner.ID)
-			batch.ClickedAt = append(batch.ClickedAt, now.AddDate(0, 0, -n))
-			batch.Device, batch.Browser = append(batch.Device, devices[n%4]),
-				append(batch.Browser, []string{"Safari", "Firefox", "Chrome"}[n%3])
-			batch.Referrer, batch.Country = append(batch.Referrer, []string{"", "news.example.org"}[n%2]),
-				append(batch.Country, []string{"DE", "US", ""}[n%3])
-			batch.OS, batch.Language = append(batch.OS, []string{"iOS", "Windows"}[n%2]),
-				append(batch.Language, []string{"de", "en"}[n%2])
-		}
-	}
-	testkit.Must(t, clicks.InsertClicks(t.Context(), storetest.NoNames(&batch)))
-}
-
 // signIn returns the base URL of a proxy that adds a session's cookie to each request. Lighthouse could only send it
 // until the page sets a cookie itself.
 func signIn(t *testing.T, base string) string {
 	t.Helper()
-	form := url.Values{"email": {pagesEmail}, "password": {pagesPassword}}
+	form := url.Values{"email": {clientEmail}, "password": {clientPassword}}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/dashboard/sign-in",
 		strings.NewReader(form.Encode()))
 	testkit.Must(t, err)

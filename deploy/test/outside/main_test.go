@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,6 +87,36 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 		t.Fatalf("%q: %v\n%s%s", cmd.Args, err, stdout.String(), stderr.String())
 	}
 	return stdout.String()
+}
+
+// shortHost is the host of short links.
+const shortHost = "sho.example.com"
+
+// visit asks an edge, a base URL, for a short link.
+func visit(t *testing.T, edge, path string) (status int) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, edge+path, nil)
+	testkit.Must(t, err)
+	req.Host = shortHost
+	res, err := http.DefaultTransport.RoundTrip(req)
+	testkit.Must(t, err)
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// callAPI sends a request with a token to an API, a base URL.
+func callAPI(t *testing.T, api, token, method, path, body string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, api+path, strings.NewReader(body))
+	testkit.Must(t, err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	testkit.Must(t, err)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	testkit.Must(t, err)
+	return res.StatusCode, string(text)
 }
 
 // copySource copies the files of the module, without what belongs to git or was built, to a folder of the test.

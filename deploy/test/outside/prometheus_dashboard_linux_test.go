@@ -74,7 +74,8 @@ func TestDashboard(t *testing.T) {
 
 var variables = regexp.MustCompile(`\$\w+`)
 
-// testPanels runs the queries of all panels over the time of the test. Each has to return a number.
+// testPanels runs the queries of all panels over the time of the test. Each has to return a number, but the one of
+// look-ups of domains, whose metric TestVerify in api/customdomain has.
 func testPanels(t *testing.T, s *watched) {
 	queries := 0
 	for _, p := range readDashboard(t) {
@@ -111,7 +112,7 @@ func testPanels(t *testing.T, s *watched) {
 					}
 				}
 			}
-			if numbers == 0 {
+			if numbers == 0 && !strings.Contains(expr, "linkstream_api_domain_lookups_total") {
 				t.Errorf("%q: nothing comes back for %s", p.Title, strings.TrimSpace(expr))
 			}
 		}

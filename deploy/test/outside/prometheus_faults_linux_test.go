@@ -3,15 +3,9 @@
 package outside_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,7 +18,6 @@ import (
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sys/unix"
 
-	"linkstream/api/customdomain/dnstest"
 	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/stream"
@@ -87,13 +80,16 @@ func startWatched(t *testing.T) *watched {
 	s.createTopic(t)
 	api, edge, tight, tls := testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)
 	s.api, s.edge, s.tight = "http://"+api, "http://"+edge, "http://"+tight
-	cert, key := expiring(t)
-	s.add(t, "api", "api", "LINKSTREAM_API_LISTEN="+api, "LINKSTREAM_API_RESOLVER="+dnstest.Start(t).Addr(),
-		"LINKSTREAM_BOOTSTRAP_EMAIL="+watchedEmail, "LINKSTREAM_BOOTSTRAP_PASSWORD="+watchedPassword,
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "crt"), filepath.Join(dir, "key")
+	cert, key := testkit.NewAuthority(t).Sign(t, 5*time.Minute, shortHost) // its first hour is over
+	testkit.Must(t, errors.Join(os.WriteFile(certFile, cert, 0o600), os.WriteFile(keyFile, key, 0o600)))
+	s.add(t, "api", "api", "LINKSTREAM_API_LISTEN="+api, "LINKSTREAM_BOOTSTRAP_EMAIL=owner@example.com",
 		"LINKSTREAM_BOOTSTRAP_TOKEN="+watchedToken)
 	s.add(t, "ingest", "ingest")
 	s.add(t, "edge", "edge", "LINKSTREAM_EDGE_LISTEN="+edge, "LINKSTREAM_SPOOL_DIR="+disk(t, "4g"),
-		"LINKSTREAM_EDGE_TLS_LISTEN="+tls, "LINKSTREAM_EDGE_TLS_CERT="+cert, "LINKSTREAM_EDGE_TLS_KEY="+key)
+		"LINKSTREAM_EDGE_TLS_LISTEN="+tls, "LINKSTREAM_EDGE_TLS_CERT="+certFile,
+		"LINKSTREAM_EDGE_TLS_KEY="+keyFile)
 	s.add(t, "tight", "edge", "LINKSTREAM_EDGE_LISTEN="+tight, "LINKSTREAM_SPOOL_DIR="+filepath.Join(s.disk, "spool"),
 		fmt.Sprint("LINKSTREAM_SPOOL_MAX_BYTES=", 4*4096*min(8, runtime.NumCPU()))) // four files of 4 KiB for each lane
 	for _, p := range s.programs {
@@ -107,7 +103,6 @@ func startWatched(t *testing.T) *watched {
 	if status != http.StatusCreated {
 		t.Fatalf("%d %s", status, answer)
 	}
-	s.verifyDomain(t)
 	s.startPrometheus(t)
 	return s
 }
@@ -130,27 +125,6 @@ func (s *watched) use(t *testing.T) {
 	s.call(t, http.MethodGet, "/api/v1/stats/visited", "")
 }
 
-// expiring returns the files of a certificate that expires within an hour.
-func expiring(t *testing.T) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	testkit.Must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{shortHost},
-		NotBefore: time.Now().AddDate(0, 0, -90),
-		NotAfter:  time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	testkit.Must(t, err)
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	testkit.Must(t, err)
-	dir := t.TempDir()
-	write := func(name, kind string, content []byte) string {
-		path := filepath.Join(dir, name)
-		testkit.Must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600))
-		return path
-	}
-	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", pkcs8)
-}
-
 // withKafka calls use with a client of Kafka.
 func (s *watched) withKafka(use func(client *kafka.Client, clicks string)) {
 	transport := new(kafka.Transport)
@@ -164,10 +138,9 @@ func (s *watched) createTopic(t *testing.T) {
 	t.Helper()
 	s.withKafka(func(client *kafka.Client, clicks string) {
 		testkit.Succeeds(t, func() error {
-			res,
-				err := client.CreateTopics(t.Context(),
-				&kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: clicks, NumPartitions: 2,
-					ReplicationFactor: 1, ConfigEntries: []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: "80000"}}}}})
+			res, err := client.CreateTopics(t.Context(), &kafka.CreateTopicsRequest{
+				Topics: []kafka.TopicConfig{{Topic: clicks, NumPartitions: 2, ReplicationFactor: 1,
+					ConfigEntries: []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: "80000"}}}}})
 			if err != nil {
 				return err
 			}

@@ -3,13 +3,10 @@
 package outside_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,12 +22,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-const (
-	shortHost       = "sho.example.com"
-	watchedEmail    = "owner@example.com"
-	watchedPassword = "a password of the owner"
-	watchedToken    = "ls_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
-)
+const watchedToken = "ls_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
 
 // server is a program that keeps its addresses and its data over restarts.
 type server struct {
@@ -179,67 +171,8 @@ func (s *watched) wantFiring(t *testing.T, during func(), names ...string) {
 	})
 }
 
-// visit asks an edge for a path.
-func visit(t *testing.T, edge, path string) (status int) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, edge+path, nil)
-	testkit.Must(t, err)
-	req.Host = shortHost
-	res, err := http.DefaultTransport.RoundTrip(req)
-	testkit.Must(t, err)
-	res.Body.Close()
-	return res.StatusCode
-}
-
 // call calls the API with the token of the first account.
 func (s *watched) call(t *testing.T, method, path, body string) (status int, answer string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.api+path, strings.NewReader(body))
-	testkit.Must(t, err)
-	req.Header.Set("Authorization", "Bearer "+watchedToken)
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	testkit.Must(t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	testkit.Must(t, err)
-	return res.StatusCode, string(text)
-}
-
-// verifyDomain adds a domain on the dashboard and has its records looked up, which do not exist.
-func (s *watched) verifyDomain(t *testing.T) {
-	t.Helper()
-	jar, err := cookiejar.New(nil)
-	testkit.Must(t, err)
-	browser := http.Client{Jar: jar}
-	send := func(path string, form url.Values) string {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.api+path, strings.NewReader(form.Encode()))
-		testkit.Must(t, err)
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header.Set("Origin", s.api)
-		res, err := browser.Do(req)
-		testkit.Must(t, err)
-		defer res.Body.Close()
-		var page bytes.Buffer
-		_, err = page.ReadFrom(res.Body)
-		testkit.Must(t, err)
-		return page.String()
-	}
-	send("/dashboard/sign-in", url.Values{"email": {watchedEmail}, "password": {watchedPassword}})
-	res, err := browser.Get(s.api + "/dashboard/domains")
-	testkit.Must(t, err)
-	page, err := io.ReadAll(res.Body)
-	res.Body.Close()
-	testkit.Must(t, err)
-	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindSubmatch(page)
-	if csrf == nil {
-		t.Fatalf("the page has no form:\n%s", page)
-	}
-	form := url.Values{"csrf": {string(csrf[1])}, "host": {"go.example.org"}}
-	added := send("/dashboard/domains", form)
-	path := regexp.MustCompile(`/dashboard/domains/\d+`).FindString(added)
-	if path == "" {
-		t.Fatalf("no domain was added:\n%s", added)
-	}
-	send(path+"/verify", form)
+	return callAPI(t, s.api, watchedToken, method, path, body)
 }

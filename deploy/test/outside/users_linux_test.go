@@ -7,13 +7,10 @@ import (
 	"crypto/sha512"
 	"flag"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,17 +29,10 @@ import (
 
 const kafkaPassword = "password of every user"
 
-// TestUsersOfEngines runs the programs on a Kafka that lets each of them do what the manual, and the overlay operators,
-// allow its user, and on a ClickHouse that lets them do what the manual grants. TestManual runs what it says about
-// Postgres.
+// TestUsersOfEngines runs the programs on a Kafka that lets each of them do what the manual allows its user, and on a
+// ClickHouse that lets them do what the manual grants. TestManual runs what the manual says about Postgres.
 func TestUsersOfEngines(t *testing.T) {
 	t.Parallel()
-	bin, err := testengines.GoPrograms(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)), kustomize)
-	testkit.Must(t, err)
-	var resources []resource
-	parseManifests(t, python(t), pipe(t, nil, filepath.Join(bin, "kustomize"), "build",
-		"../../kubernetes/overlays/operators"), &resources)
-	testManualGrantsTheSame(t, resources)
 	kafkaOf, operator := startKafkaWithUsers(t)
 	edge, api := testkit.FreeAddress(t), testkit.FreeAddress(t)
 	postgres, clickhouse := "-postgres.dsn="+engines.Postgres(t), "-clickhouse.dsn="+startClickHouseWithUser(t)
@@ -54,24 +44,16 @@ func TestUsersOfEngines(t *testing.T) {
 			"http://"+ops)
 		return "http://" + ops
 	}
-	url := "-edge.url=http://" + edge
+	url := "-edge.url=http://" + shortHost
 	start("api", "-api.listen="+api, url, postgres, clickhouse, "-bootstrap.email=you@example.com", "-bootstrap.token="+
 		token)
 	counting := start("ingest", clickhouse)
 	start("edge", "-edge.listen="+edge, url, postgres, "-spool.dir="+t.TempDir(), "-edge.cache-ttl=1h")
-	call := func(method, path, body string) (status int) {
-		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+api+path, strings.NewReader(body))
-		testkit.Must(t, err)
-		req.Header.Set("Authorization", "Bearer "+token)
-		req.Header.Set("Content-Type", "application/json")
-		return send(t, req)
+	call := func(method, path, body string) int {
+		status, _ := callAPI(t, "http://"+api, token, method, path, body)
+		return status
 	}
-	visit := func() int {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+edge+"/known", nil)
-		testkit.Must(t, err)
-		return send(t, req)
-	}
+	visit := func() int { return visit(t, "http://"+edge, "/known") }
 
 	testkit.Equal(t, "status of a new link",
 		call("POST", "/api/v1/shorten", `{"long_url":"https://example.com/","custom_alias":"known"}`), 201)
@@ -108,41 +90,6 @@ func configOf(t *testing.T, args ...string) (cfg stream.Config) {
 	cfg.RegisterFlags(flags)
 	testkit.Must(t, flags.Parse(args))
 	return cfg
-}
-
-// testManualGrantsTheSame compares the commands of the manual with the users of the overlay.
-func testManualGrantsTheSame(t *testing.T, resources []resource) {
-	t.Helper()
-	page, err := os.ReadFile(filepath.Join(launch.Root(), "deploy/manual/scale.md"))
-	testkit.Must(t, err)
-	var want, got []string
-	acl := regexp.MustCompile(`(?m)^acl (\S+) '(.*)' --(topic|group) (\S+)$`)
-	for _, granted := range acl.FindAllStringSubmatch(string(page), -1) {
-		got = append(got, strings.Join(granted[1:], " "))
-	}
-	for _, r := range resources {
-		if r.Kind == "KafkaUser" {
-			for _, acl := range r.Spec.Authorization.ACLs {
-				want = append(want,
-					strings.Join([]string{strings.TrimPrefix(r.Metadata.Name, "linkstream-"), strings.Join(acl.Operations, " "),
-						acl.Resource.Type, acl.Resource.Name}, " "))
-			}
-		}
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	testkit.Equal(t, "ACLs in the manual", got, want)
-}
-
-// send returns the status of the answer to a request.
-func send(t *testing.T, req *http.Request) int {
-	t.Helper()
-	res, err := http.DefaultTransport.RoundTrip(req)
-	testkit.Must(t, err)
-	defer res.Body.Close()
-	_, err = io.Copy(io.Discard, res.Body)
-	testkit.Must(t, err)
-	return res.StatusCode
 }
 
 // startClickHouseWithUser starts a ClickHouse whose user may do what the commands of the manual grant, and returns the
