@@ -107,25 +107,6 @@ func readManual(t *testing.T) (all []block) {
 	return all
 }
 
-func TestParsePage(t *testing.T) {
-	blocks, errs := parsePage("page", "# Title\n## A\n```sh\none\n# → two\n# → three\n```\n### B\n```text\nx\n```\n## "+
-		"C\n```sh not run: there is no cluster\nfour\n```\n"+
-		"1. an item\n   goes on\n- and\n  on\n")
-	testkit.Equal(t, "blocks", fmt.Sprint(blocks),
-		fmt.Sprint([]block{{page: "page", line: 3, section: "A"}, {page: "page", line: 9, section: "A/B"},
-			{page: "page", line: 13, section: "C"}}))
-	testkit.Equal(t, "errors", len(errs), 0)
-	testkit.Equal(t, "expected", blocks[0].expected(), []string{"two", "three"})
-	testkit.Equal(t, "text", blocks[2].text, "four\n")
-	for name, broken := range map[string]string{"no kind": "```\nx\n```\n", "no reason": "```sh not run: x\n```\n",
-		"unknown":  "```bash\n```\n",
-		"indented": "text\n\n    make run\n", "in a list": "1. one\n\n       make run\n", "no end": "```sh\n"} {
-		if _, errs := parsePage("page", broken); len(errs) == 0 {
-			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
 // elsewhere names the tests of other packages that run commands of the manual, by section.
 var elsewhere = map[string]struct{ file, test string }{
 	"Several machines/Partitions":             {"deploy/test/outside/users_linux_test.go", "TestUsersOfEngines"},

@@ -102,7 +102,7 @@ func packaged(t *testing.T, dir, name string) string {
 }
 
 // get asks the proxy at addr.
-func get(addr string, roots *x509.CertPool, scheme, path string, forged string) (*http.Response, error) {
+func get(addr string, roots *x509.CertPool, scheme, path string) (*http.Response, error) {
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots},
 		MaxResponseHeaderBytes: 1 << 20,
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -112,7 +112,7 @@ func get(addr string, roots *x509.CertPool, scheme, path string, forged string) 
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("X-Forwarded-For", forged)
+	request.Header.Set("X-Forwarded-For", "203.0.113.7")
 	resp, err := transport.RoundTrip(request)
 	if err != nil {
 		return nil, err
@@ -122,24 +122,25 @@ func get(addr string, roots *x509.CertPool, scheme, path string, forged string) 
 	return resp, err
 }
 
-// check follows links on a custom domain through a proxy, whose plain and secure addresses are given.
-func check(t *testing.T, roots *x509.CertPool, client *stream.Client, plain, secure string) {
+// check follows links on a custom domain through a proxy, whose plain and secure addresses are given, as a client who
+// claims to be another one. clicks is how many clicks the topic has afterwards.
+func check(t *testing.T, roots *x509.CertPool, client *stream.Client, plain, secure string, clicks int64) {
 	t.Helper()
 	testkit.Succeeds(t, func() error {
-		resp, err := get(secure, roots, "https", "/abc", "203.0.113.7")
+		resp, err := get(secure, roots, "https", "/abc")
 		if err != nil {
 			return err
 		}
 		return testkit.Mismatch("location", resp.Header.Get("Location"), "https://example.com/")
 	})
-	resp, err := get(plain, roots, "http", "/abc", "203.0.113.7")
+	resp, err := get(plain, roots, "http", "/abc")
 	testkit.Must(t, err)
 	testkit.Equal(t, "location by HTTP", resp.Header.Get("Location"), "https://example.com/")
-	resp, err = get(secure, roots, "https", "/longest", "")
+	resp, err = get(secure, roots, "https", "/longest")
 	testkit.Must(t, err)
 	testkit.Equal(t, "the longest location", len(resp.Header.Get("Location")), len("http://e.co/")+
 		12*strings.Count(longest, "\U00020000"))
-	wantNetworks(t, client, 3)
+	wantNetworks(t, client, clicks)
 }
 
 // wantNetworks requires that clicks were counted for the client that is really there, and not for the one that it
@@ -169,10 +170,15 @@ func wantNetworks(t *testing.T, client *stream.Client, clicks int64) {
 	}
 }
 
-func TestNginx(t *testing.T) {
-	dir, err := testengines.DebianPackages(t.Context(), slog.Default(), "nginx-light")
+func TestProxies(t *testing.T) {
+	dir, err := testengines.DebianPackages(t.Context(), slog.Default(), "nginx-light", "caddy")
 	testkit.Must(t, err)
-	edge, _, client := startEdge(t)
+	edge, operators, client := startEdge(t)
+	t.Run("nginx", func(t *testing.T) { testNginx(t, dir, edge, client) })
+	t.Run("Caddy", func(t *testing.T) { testCaddy(t, dir, edge, operators, client) })
+}
+
+func testNginx(t *testing.T, dir, edge string, client *stream.Client) {
 	authority, work := testkit.NewAuthority(t), t.TempDir()
 	cert, key := authority.Files(t, work, "go.example")
 	plain, secure := testkit.FreeAddress(t), testkit.FreeAddress(t)
@@ -188,14 +194,11 @@ func TestNginx(t *testing.T) {
 		launch.Command(packaged(t, dir, "nginx"),
 			[]string{"LD_LIBRARY_PATH=" + filepath.Join(dir, "usr/lib/x86_64-linux-gnu")}, "-p", work, "-e", "stderr", "-c",
 			config, "-g", "daemon off; master_process off; error_log stderr; pid "+filepath.Join(work, "pid")+";"))
-	check(t, authority.Roots, client, plain, secure)
+	check(t, authority.Roots, client, plain, secure, 3)
 }
 
-// TestCaddy lets Caddy sign certificates itself, on demand as it would ask an authority for them.
-func TestCaddy(t *testing.T) {
-	dir, err := testengines.DebianPackages(t.Context(), slog.Default(), "caddy")
-	testkit.Must(t, err)
-	edge, operators, client := startEdge(t)
+// testCaddy lets Caddy sign certificates itself, on demand as it would ask an authority for them.
+func testCaddy(t *testing.T, dir, edge, operators string, client *stream.Client) {
 	data, plain, secure := t.TempDir(), testkit.FreeAddress(t), testkit.FreeAddress(t)
 	port := func(addr string) string {
 		_, port, err := net.SplitHostPort(addr)
@@ -216,7 +219,7 @@ func TestCaddy(t *testing.T) {
 		}
 		return err
 	})
-	check(t, roots, client, plain, secure)
+	check(t, roots, client, plain, secure, 6)
 	if _, err := tls.Dial("tcp", secure, &tls.Config{ServerName: "unknown.example", RootCAs: roots}); err == nil {
 		t.Error("a name that the edge does not serve has a certificate")
 	}
