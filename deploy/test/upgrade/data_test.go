@@ -72,18 +72,6 @@ func wantUpgraded(t *testing.T, s *system, was recorded, v version) map[string]i
 	return want
 }
 
-// wantStages requires that a fixture has clicks that are counted and others that wait, in the topic or in the spool.
-func wantStages(t *testing.T, was recorded) {
-	t.Helper()
-	sum := int64(0)
-	for _, clicks := range was.Totals {
-		sum += clicks
-	}
-	if was.Counted == 0 || was.InTopic+was.InSpool == 0 || was.Counted+was.InTopic+was.InSpool != sum {
-		t.Fatalf("%d clicks counted, %d in the topic, %d in the spool, %d in all", was.Counted, was.InTopic, was.InSpool, sum)
-	}
-}
-
 // fixture returns what a release has left behind, and the files that it is in.
 func fixture(t *testing.T, release, kind string) (was recorded, files map[string][]byte) {
 	t.Helper()

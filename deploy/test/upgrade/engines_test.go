@@ -97,27 +97,6 @@ type topicRecord struct {
 	Value     []byte
 }
 
-// readTopic returns all records of the clicks topic, by partition and offset.
-func (e *installation) readTopic(t *testing.T) (records []topicRecord) {
-	t.Helper()
-	client := e.topics(t)
-	partitions, err := client.Partitions(t.Context())
-	testkit.Must(t, err)
-	for p := range partitions {
-		start, end, err := client.Offsets(t.Context(), p)
-		testkit.Must(t, err)
-		for next := start; next < end; {
-			_, err := client.Fetch(t.Context(), p, next, time.Second, func(r stream.Record) error {
-				records = append(records, topicRecord{p, r.Offset, r.Time.UnixMilli(), bytes.Clone(r.Value)})
-				next = r.Offset + 1
-				return nil
-			})
-			testkit.Must(t, err)
-		}
-	}
-	return records
-}
-
 // restoreTopic creates the topics and produces the records at their offsets.
 func (e *installation) restoreTopic(t *testing.T, files map[string][]byte) {
 	t.Helper()

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,7 +56,6 @@ func TestMigrateTo(t *testing.T) {
 	mover.killOften(t, v, random)
 	mover.launch(t, v, nil)
 	testkit.Eventually(t, "the links are copied", func() bool { return mover.process.Output.Contains(linksCopied) })
-	wantReadOnly(t, old)
 	testkit.Must(t, shorten(now.api, "later", map[string]any{}))
 	newEdge.up.Unlock()
 	oldEdge.up.Lock()
@@ -90,17 +88,6 @@ func TestMigrateTo(t *testing.T) {
 		now.wantTotals(t, want)
 		now.wantNoAlarm(t)
 	})
-	t.Run("another service cannot move to the same engines", func(t *testing.T) {
-		other := embedded(t, filepath.Join(t.TempDir(), "data"))
-		other.start(t, v)
-		other.stop(t)
-		mover.launch(t, v, map[string]string{"DATA": other.programs[0].env["DATA"]})
-		if err := mover.process.Wait(t); err == nil || !mover.process.Output.Contains("the database is not empty") {
-			t.Errorf("error %v\n%s", err, mover.process.Output.String())
-		}
-		other.start(t, v)
-		now.wantTotals(t, want)
-	})
 }
 
 // killOften starts the program some times and kills it after a random time, unless it has ended by then, which must be
@@ -130,17 +117,6 @@ func wantMoved(t *testing.T, mover *program, v version) {
 	if err := mover.process.Wait(t); err != nil || !mover.process.Output.Contains("everything has moved") {
 		t.Fatalf("the move ended with %v\n%s", err, mover.process.Output.String())
 	}
-}
-
-// wantReadOnly requires that the API of a service answers, and changes nothing.
-func wantReadOnly(t *testing.T, s *system) {
-	t.Helper()
-	if err := shorten(s.api, "refused", map[string]any{}); err == nil ||
-		!strings.Contains(err.Error(), http.StatusText(http.StatusServiceUnavailable)) {
-		t.Errorf("a link on the old service: %v", err)
-	}
-	s.listed(t)
-	s.programs[0].awaitReady(t)
 }
 
 // wantVerified requires that every click in the spools of the old and of the new edge is counted.

@@ -49,23 +49,3 @@ func TestRollingUpgrade(t *testing.T) {
 	s.wantTotals(t, work.stop(t))
 	s.wantNoAlarm(t)
 }
-
-// TestStandaloneUpgradeUnderLoad replaces the standalone program while visitors wait for it.
-func TestStandaloneUpgradeUnderLoad(t *testing.T) {
-	t.Parallel()
-	older, newer := olderPrograms(t, lastRelease(t)), newPrograms(t)
-	s := embedded(t, filepath.Join(t.TempDir(), "data"))
-	s.start(t, older)
-	links := createLinks(t, s)
-	edges := newBalancer(s.edges...)
-	work := startLoad(edges, nil, links)
-	work.run(t, 3*visitsPerStep)
-	p := s.programs[0]
-	edges.down(s.edges[0], func() {
-		p.kill(t)
-		p.start(t, newer)
-	})
-	work.run(t, 3*visitsPerStep)
-	s.wantTotals(t, work.stop(t))
-	s.wantNoAlarm(t)
-}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -155,6 +157,38 @@ func create(api, path string, fields map[string]any) error {
 		err = fmt.Errorf("POST %s of %s: %s: %.500s", path, body, res.Status, answer)
 	}
 	return err
+}
+
+// createLinks creates links on the default domain and one on a custom domain.
+func createLinks(t *testing.T, s *system) []link {
+	t.Helper()
+	testkit.Must(t, shorten(s.api, "first", map[string]any{}))
+	testkit.Must(t, shorten(s.api, "second", map[string]any{}))
+	testkit.Must(t,
+		shorten(s.api, "third", map[string]any{"title": "Third", "tags": []string{"a", "b"}, "forward_query": true,
+			"rules": []any{map[string]any{"name": "phones", "if": map[string]any{"device": []string{"mobile"}},
+				"url": "https://example.com/phones"}},
+			"variants": []any{map[string]any{"name": "one", "url": "https://example.com/1", "weight": 40},
+				map[string]any{"name": "two", "url": "https://example.com/2", "weight": 60}},
+			"card": map[string]any{"title": "Card", "description": "What is behind it", "image": nil}}))
+	p := s.program("api")
+	add := exec.Command(filepath.Join(string(p.version), p.service), "domain", "add", email, customDomain, "--verified")
+	for name, value := range p.env {
+		add.Env = append(add.Env, "LINKSTREAM_"+name+"="+value)
+	}
+	id, err := add.Output()
+	testkit.Must(t, err)
+	testkit.Must(t, shorten(s.api, "branded", map[string]any{"domain_id": json.Number(strings.TrimSpace(string(id)))}))
+	return []link{{"first", defaultDomain}, {"second", defaultDomain}, {"third", defaultDomain}, {"branded", customDomain}}
+}
+
+// click follows the links in turn, one visit after the other, and returns at once after the last answer.
+func click(t *testing.T, s *system, links []link, clicks int) {
+	t.Helper()
+	for i := range clicks {
+		by := agents[i/len(links)%len(agents)]
+		testkit.Must(t, links[i%len(links)].visit(s.edges[0], by.agent, by.referrer))
+	}
 }
 
 // report returns what the API says about a link.

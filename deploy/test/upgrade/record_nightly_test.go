@@ -1,4 +1,4 @@
-//go:build deploy
+//go:build deploy && nightly
 
 package upgrade_test
 
@@ -6,15 +6,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,23 +20,26 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/klauspost/compress/zstd"
 
 	"linkstream/deploy/test/launch"
 	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/edge/spool"
+	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
 
-var record = flag.String("record", "", "`commit` or tag to make the fixtures of, see testdata/README.md")
+var record = flag.String("record", "", "`commit` or tag to make the fixtures of, see testdata/README.md "+
+	"(default HEAD, into a folder of the test)")
 
 // TestRecord makes the fixtures of a release: its source, and the data that its programs leave behind when they are
 // killed with clicks at each stage.
 func TestRecord(t *testing.T) {
-	if *record == "" {
-		t.Skip("only with -record")
+	into, commit := filepath.Join(fixtures, *record), *record
+	if commit == "" {
+		into, commit = t.TempDir(), "HEAD"
 	}
-	into := filepath.Join(fixtures, *record)
-	source := sourceOf(t, *record)
+	source := sourceOf(t, commit)
 	writeArchive(t, filepath.Join(into, "source.tar.zst"), source)
 	dir := t.TempDir()
 	writeFiles(t, dir, source)
@@ -50,51 +51,11 @@ func TestRecord(t *testing.T) {
 // sourceOf returns the files of a commit from which the programs are built.
 func sourceOf(t *testing.T, commit string) map[string][]byte {
 	t.Helper()
-	archive, err := exec.Command("git", "-C", launch.Root(), "archive", "--format=tar", commit).Output()
+	archive, err := exec.Command("git", "-C", launch.Root(), "archive", "--format=tar", commit, "--",
+		"go.mod", "go.sum", "LICENSE", "schema", "edge", "ingest", "api", "deploy/standalone", "deploy/migrate-to",
+		":(exclude)*_test.go", ":(exclude)*/testdata/*").Output()
 	testkit.Must(t, err)
-	all := map[string][]byte{}
-	for r := tar.NewReader(bytes.NewReader(archive)); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		testkit.Must(t, err)
-		if header.Typeflag == tar.TypeReg {
-			all[header.Name], err = io.ReadAll(r)
-			testkit.Must(t, err)
-		}
-	}
-	dir := t.TempDir()
-	writeFiles(t, dir, all)
-	type goPackage struct {
-		Dir                                 string
-		GoFiles, IgnoredGoFiles, EmbedFiles []string
-		Module                              *struct{ Main bool }
-	}
-	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,GoFiles,IgnoredGoFiles,EmbedFiles,Module"},
-		launch.Programs...)...)
-	list.Dir, list.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	out, err := list.Output()
-	testkit.Must(t, err)
-	used := map[string][]byte{"go.mod": all["go.mod"], "go.sum": all["go.sum"], "LICENSE": all["LICENSE"]}
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p goPackage
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return used
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if p.Module == nil || !p.Module.Main {
-			continue
-		}
-		folder, err := filepath.Rel(dir, p.Dir)
-		testkit.Must(t, err)
-		for _, file := range slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.EmbedFiles) {
-			if name := path.Join(filepath.ToSlash(folder), file); !strings.HasSuffix(name, "_test.go") {
-				used[name] = all[name]
-			}
-		}
-	}
+	return readTar(t, bytes.NewReader(archive))
 }
 
 const (
@@ -102,29 +63,6 @@ const (
 	topicClicks   = 60
 	spoolClicks   = 60
 )
-
-// createLinks creates links on the default domain and one on a custom domain.
-func createLinks(t *testing.T, s *system) []link {
-	t.Helper()
-	testkit.Must(t, shorten(s.api, "first", map[string]any{}))
-	testkit.Must(t, shorten(s.api, "second", map[string]any{}))
-	testkit.Must(t,
-		shorten(s.api, "third", map[string]any{"title": "Third", "tags": []string{"a", "b"}, "forward_query": true,
-			"rules": []any{map[string]any{"name": "phones", "if": map[string]any{"device": []string{"mobile"}},
-				"url": "https://example.com/phones"}},
-			"variants": []any{map[string]any{"name": "one", "url": "https://example.com/1", "weight": 40},
-				map[string]any{"name": "two", "url": "https://example.com/2", "weight": 60}},
-			"card": map[string]any{"title": "Card", "description": "What is behind it", "image": nil}}))
-	p := s.program("api")
-	add := exec.Command(filepath.Join(string(p.version), p.service), "domain", "add", email, customDomain, "--verified")
-	for name, value := range p.env {
-		add.Env = append(add.Env, "LINKSTREAM_"+name+"="+value)
-	}
-	id, err := add.Output()
-	testkit.Must(t, err)
-	testkit.Must(t, shorten(s.api, "branded", map[string]any{"domain_id": json.Number(strings.TrimSpace(string(id)))}))
-	return []link{{"first", defaultDomain}, {"second", defaultDomain}, {"third", defaultDomain}, {"branded", customDomain}}
-}
 
 // createMore creates links that are not followed, and more that a release must not lose.
 func createMore(t *testing.T, s *system) {
@@ -135,15 +73,6 @@ func createMore(t *testing.T, s *system) {
 		create(s.api, "/api/v1/webhooks", map[string]any{"url": "https://hooks.example.com/",
 			"events": []string{"link.deleted"}, "tag": "a"}))
 	testkit.Must(t, create(s.api, "/api/v1/shares", map[string]any{"tag": "b", "password": "a password"}))
-}
-
-// click follows the links in turn, one visit after the other, and returns at once after the last answer.
-func click(t *testing.T, s *system, links []link, clicks int) {
-	t.Helper()
-	for i := range clicks {
-		by := agents[i/len(links)%len(agents)]
-		testkit.Must(t, links[i%len(links)].visit(s.edges[0], by.agent, by.referrer))
-	}
 }
 
 func (s *system) sum(t *testing.T) (clicks int64) {
@@ -179,6 +108,79 @@ func (r *recorded) record(t *testing.T, s *system) {
 	for _, path := range paths {
 		path = "/api/v1/" + path
 		r.Answers[path] = s.answer(t, path)
+	}
+}
+
+// readFiles returns the files below a folder, by their names in slash form.
+func readFiles(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	tree := os.DirFS(dir)
+	testkit.Must(t, fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		files[name], err = fs.ReadFile(tree, name)
+		return err
+	}))
+	return files
+}
+
+// writeArchive writes files, by their names in slash form, to a .tar.zst. The same files always make the same archive.
+func writeArchive(t *testing.T, path string, files map[string][]byte) {
+	t.Helper()
+	var out bytes.Buffer
+	zip, err := zstd.NewWriter(&out, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
+	testkit.Must(t, err)
+	w := tar.NewWriter(zip)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		testkit.Must(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(files[name]))}))
+		_, err := w.Write(files[name])
+		testkit.Must(t, err)
+	}
+	testkit.Must(t, w.Close())
+	testkit.Must(t, zip.Close())
+	writeFile(t, path, out.Bytes())
+}
+
+// writeJSON writes a value in lines that a diff shows.
+func writeJSON(t *testing.T, path string, value any) {
+	t.Helper()
+	text, err := json.MarshalIndent(value, "", "\t")
+	testkit.Must(t, err)
+	writeFile(t, path, append(text, '\n'))
+}
+
+// readTopic returns all records of the clicks topic, by partition and offset.
+func (e *installation) readTopic(t *testing.T) (records []topicRecord) {
+	t.Helper()
+	client := e.topics(t)
+	partitions, err := client.Partitions(t.Context())
+	testkit.Must(t, err)
+	for p := range partitions {
+		start, end, err := client.Offsets(t.Context(), p)
+		testkit.Must(t, err)
+		for next := start; next < end; {
+			_, err := client.Fetch(t.Context(), p, next, time.Second, func(r stream.Record) error {
+				records = append(records, topicRecord{p, r.Offset, r.Time.UnixMilli(), bytes.Clone(r.Value)})
+				next = r.Offset + 1
+				return nil
+			})
+			testkit.Must(t, err)
+		}
+	}
+	return records
+}
+
+// wantStages requires that a fixture has clicks that are counted and others that wait, in the topic or in the spool.
+func wantStages(t *testing.T, was recorded) {
+	t.Helper()
+	sum := int64(0)
+	for _, clicks := range was.Totals {
+		sum += clicks
+	}
+	if was.Counted == 0 || was.InTopic+was.InSpool == 0 || was.Counted+was.InTopic+was.InSpool != sum {
+		t.Fatalf("%d clicks counted, %d in the topic, %d in the spool, %d in all", was.Counted, was.InTopic, was.InSpool, sum)
 	}
 }
 
