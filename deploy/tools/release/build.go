@@ -23,7 +23,7 @@ const (
 )
 
 // platforms are those that programs are built for.
-var platforms = []struct{ os, arch string }{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}}
+var platforms = []string{"linux/amd64", "linux/arm64", "darwin/arm64"}
 
 // programs are those of an archive.
 var programs = []string{"./edge", "./ingest", "./api", "./deploy/standalone", "./deploy/migrate-to"}
@@ -35,16 +35,17 @@ var documents = []string{"LICENSE", "CHANGELOG.md", "deploy/README.md", "deploy/
 
 // buildArchives builds the programs for each platform.
 func (r *release) buildArchives(ctx context.Context) error {
-	for _, p := range platforms {
-		name := fmt.Sprintf("linkstream_%s_%s_%s", r.version, p.os, p.arch)
-		bin := r.programsOf(p.os, p.arch)
+	for _, p := range r.platforms {
+		system, arch, _ := strings.Cut(p, "/")
+		name := fmt.Sprintf("linkstream_%s_%s_%s", r.version, system, arch)
+		bin := r.programsOf(system, arch)
 		args := append([]string{"build", "-trimpath", "-buildvcs=false",
 			"-ldflags", "-s -w -X linkstream/schema/service.version=" + r.version, "-o", bin + "/"}, programs...)
-		if err := r.command(ctx, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1", "GOOS=" + p.os, "GOARCH=" +
-			p.arch}, "go", args...); err != nil {
+		env := []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1", "GOOS=" + system, "GOARCH=" + arch}
+		if err := r.command(ctx, env, "go", args...); err != nil {
 			return err
 		}
-		if err := r.readModules(bin, p.os+"_"+p.arch); err != nil {
+		if err := r.readModules(bin, system+"_"+arch); err != nil {
 			return err
 		}
 		if err := r.archive(bin, name); err != nil {
@@ -55,7 +56,9 @@ func (r *release) buildArchives(ctx context.Context) error {
 }
 
 // programsOf returns the folder of the programs for a platform.
-func (r *release) programsOf(os, arch string) string { return filepath.Join(r.dir, os+"_"+arch) }
+func (r *release) programsOf(system, arch string) string {
+	return filepath.Join(r.dir, system+"_"+arch)
+}
 
 // archive writes a tar.gz of the programs in a folder, and of the documents, below a folder with the archive's name.
 func (r *release) archive(bin, name string) (err error) {

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 
 	"linkstream/schema/service"
 )
@@ -30,8 +32,9 @@ func main() { service.Main("release", run) }
 
 // settings are the flags.
 type settings struct {
-	out string
-	key string
+	out       string
+	key       string
+	platforms []string
 }
 
 // RegisterFlags binds the settings to flags.
@@ -39,12 +42,22 @@ func (s *settings) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&s.out, "release.out", "build/release", "`folder` of the files, which is replaced")
 	fs.StringVar(&s.key, "release.key", "", "`file` of the private key, as ssh-keygen makes it, that signs the checksums "+
 		"(default: no signature)")
+	fs.Func("release.platforms", "build only for these `platforms`, as in linux/amd64,linux/arm64 (default: all)",
+		func(list string) error {
+			s.platforms = strings.Split(list, ",")
+			return nil
+		})
 }
 
-// Validate returns an error if there is no folder.
+// Validate returns an error if there is no folder, or a platform is unknown.
 func (s *settings) Validate() error {
 	if s.out == "" {
 		return errors.New("-release.out: is empty")
+	}
+	for _, p := range s.platforms {
+		if !slices.Contains(platforms, p) {
+			return fmt.Errorf("-release.platforms: %q is none of %q", p, platforms)
+		}
 	}
 	return nil
 }
@@ -60,7 +73,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(names) != 1 || !versions.MatchString(names[0]) {
 		return errors.New("it takes one version, such as 1.2.3, see -h")
 	}
-	r := release{version: names[0], out: cfg.out, stderr: stderr}
+	r := release{version: names[0], out: cfg.out, platforms: platforms, stderr: stderr}
+	if len(cfg.platforms) > 0 {
+		r.platforms = cfg.platforms
+	}
 	if r.time, err = commitTime(ctx); err != nil {
 		return err
 	}

@@ -38,12 +38,13 @@ func commitTime(ctx context.Context) (time.Time, error) {
 
 // release is what is being built.
 type release struct {
-	version string
-	time    time.Time // of every file
-	out     string
-	dir     string // of the programs
-	stderr  io.Writer
-	bom     map[string]module
+	version   string
+	time      time.Time // of every file
+	out       string
+	dir       string // of the programs
+	platforms []string
+	stderr    io.Writer
+	bom       map[string]module
 }
 
 // command runs a command in the current folder.
@@ -63,7 +64,11 @@ func (r *release) buildPackages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, arch := range []string{"amd64", "arm64"} {
+	for _, p := range r.platforms {
+		arch, linux := strings.CutPrefix(p, "linux/")
+		if !linux {
+			continue
+		}
 		err := r.command(ctx, nil, "deploy/systemd/build-deb", r.version, arch, out, r.programsOf("linux", arch))
 		if err != nil {
 			return err

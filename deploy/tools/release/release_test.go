@@ -24,6 +24,12 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+	t.Run("an unknown platform", func(t *testing.T) {
+		err := run(t.Context(), []string{"-release.platforms", "linux/amd64,plan9/386", "1.0.0"}, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), `"plan9/386" is none of`) {
+			t.Errorf("error %v", err)
+		}
+	})
 	t.Run("changes that are not committed", func(t *testing.T) {
 		dir := t.TempDir()
 		testkit.Must(t, exec.CommandContext(t.Context(), "git", "init", "-q", dir).Run())
