@@ -87,7 +87,8 @@ json.dump(file, sys.stdout)
 }
 
 func TestCompose(t *testing.T) {
-	c := readCompose(t, composeFile)
+	c, https := readCompose(t, composeFile), readCompose(t, httpsFile)
+	t.Run("adds HTTPS to every edge", func(t *testing.T) { testComposeHTTPS(t, c, https) })
 	t.Run("has its profiles", func(t *testing.T) {
 		instances := map[string]int{}
 		for name, s := range c.Services {
@@ -198,7 +199,7 @@ func TestCompose(t *testing.T) {
 		testkit.Must(t, os.WriteFile(path, script, 0o700))
 		read := func() (all string) {
 			run(t, path)
-			secrets := maps.Clone(readCompose(t, httpsFile).Secrets)
+			secrets := maps.Clone(https.Secrets)
 			maps.Copy(secrets, c.Secrets)
 			for name, s := range secrets {
 				content, err := os.ReadFile(filepath.Join(dir, s.File))
@@ -215,9 +216,7 @@ func TestCompose(t *testing.T) {
 	})
 }
 
-// TestComposeHTTPS reads the file that adds HTTPS to every edge.
-func TestComposeHTTPS(t *testing.T) {
-	base, https := readCompose(t, composeFile), readCompose(t, httpsFile)
+func testComposeHTTPS(t *testing.T, base, https composition) {
 	published := map[string]bool{}
 	for name, s := range base.Services {
 		_, secured := https.Services[name]
