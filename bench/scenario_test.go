@@ -56,7 +56,8 @@ func TestEmbedded(t *testing.T) {
 			{"abuse", "connections of the attack", "idle connections"},
 			{"abuse", "redirect latency p99", "handshakes from many networks / quiet"},
 			{"abuse", "stats latency p99", "reports of one account / quiet"},
-			{"abuse", "report latency p99", "searches of one account / quiet"}}, 8},
+			{"abuse", "report latency p99", "searches of one account / quiet"},
+			{"abuse", "list latency p99", "slow exports of one account / quiet"}}, 20},
 		{[]string{"cold", "-start", "-rate=500"}, []wanted{
 			{"cold", "CPU per cold redirect", "edge, spooling / bare SQLite look-up"},
 			{"cold", "cold redirect latency p99, open loop", "edge, spooling"},

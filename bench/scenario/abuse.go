@@ -161,10 +161,8 @@ func runAbuse(ctx context.Context, r *run) error {
 	if !r.cfg.System.Start {
 		return errors.New("abuse: add -start, as attacks are not for a service that others use")
 	}
-	if _,
-		err := chooseAttacks(append(attacks(&system.Service{API: new(system.API)}, ""),
-		heavyReads(new(system.API), "", nil)...),
-		r.cfg.Attacks); err != nil {
+	known := append(attacks(&system.Service{API: new(system.API)}, ""), heavyReads(new(system.API), "", nil)...)
+	if _, err := chooseAttacks(known, r.cfg.Attacks); err != nil {
 		return err // before anything is started
 	}
 	cert, err := system.NewCertificate(r.group)
