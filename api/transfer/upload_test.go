@@ -65,11 +65,15 @@ func (f *uploads) wait(m *transfer.Uploads, phase transfer.Phase) (job transfer.
 	return job
 }
 
+// twoParts is the number of rows that two parts of a file have.
+const twoParts = 8000
+
 func rows(n int) string {
 	var file strings.Builder
 	file.WriteString("alias,long_url\n")
+	query := strings.Repeat("x", 110)
 	for i := range n {
-		fmt.Fprintf(&file, "row-%d,https://example.org/%d\n", i, i)
+		fmt.Fprintf(&file, "row-%d,https://example.org/%d?%s\n", i, i, query)
 	}
 	return file.String()
 }
@@ -87,9 +91,9 @@ func TestUpload(t *testing.T) {
 	f := newUploads(t)
 	m, _ := f.process(nil)
 	other, _ := f.process(nil)
-	testkit.Must(t, f.receive(m, strings.NewReader(rows(50_000)))) // of more than one part
+	testkit.Must(t, f.receive(m, strings.NewReader(rows(twoParts))))
 	job := f.wait(m, transfer.PhaseReady)
-	testkit.Equal(t, "to create", job.Report.Created, 50_000)
+	testkit.Equal(t, "to create", job.Report.Created, twoParts)
 	if err := m.Start(t.Context(), f.account, "another"); !errors.Is(err, transfer.ErrGone) {
 		t.Errorf("another file is imported: %v", err)
 	}
@@ -98,7 +102,7 @@ func TestUpload(t *testing.T) {
 		t.Errorf("%+v, %v", job, err)
 	}
 	job = f.wait(m, transfer.PhaseDone)
-	testkit.Equal(t, "created", job.Report.Created, 50_000)
+	testkit.Equal(t, "created", job.Report.Created, twoParts)
 	testkit.Equal(t, "percent", job.Percent(), 100)
 	if err := m.Start(t.Context(), f.account, job.ID); !errors.Is(err, transfer.ErrGone) {
 		t.Errorf("it is imported again: %v", err)
@@ -196,10 +200,12 @@ func TestWaitingFiles(t *testing.T) {
 // stalled is a connection that sends a file, and then nothing until it is closed.
 type stalled struct {
 	file   io.Reader
+	begun  func()
 	closed chan struct{}
 }
 
 func (s stalled) Read(to []byte) (int, error) {
+	s.begun()
 	if n, err := s.file.Read(to); err == nil {
 		return n, nil
 	}
@@ -216,9 +222,15 @@ func TestStalledFiles(t *testing.T) {
 	stall := func(file io.Reader) (ended chan error) {
 		ended = make(chan error, 1)
 		account := f.account
+		begun, begin := context.WithCancel(t.Context())
 		sending.Go(func() {
-			ended <- m.Receive(context.Background(), account, "links.csv", nil, stalled{file, closed}, func() {})
+			ended <- m.Receive(context.Background(), account, "links.csv", nil, stalled{file, begin, closed}, func() {})
 		})
+		select {
+		case <-begun.Done():
+		case err := <-ended: // refused at once
+			ended <- err
+		}
 		return ended
 	}
 	defer sending.Wait()
@@ -246,14 +258,16 @@ func TestStalledFiles(t *testing.T) {
 		}
 	}
 	another("small@example.org")
-	testkit.Must(t, f.receive(m, strings.NewReader(rows(50_000))))
+	testkit.Must(t, f.receive(m, strings.NewReader(rows(twoParts))))
 	f.wait(m, transfer.PhaseReady)
-	for range 2 { // which send nothing
-		stall(strings.NewReader(""))
+	for range 2 {
+		testkit.Eventually(t, "a connection that sends nothing has a place", func() bool {
+			return len(stall(strings.NewReader(""))) == 0
+		})
 	}
-	testkit.Eventually(t, "the account has no third connection", func() bool {
-		return errors.Is(f.receive(m, strings.NewReader("")), transfer.ErrWorking)
-	})
+	if err := f.receive(m, strings.NewReader("")); !errors.Is(err, transfer.ErrWorking) {
+		t.Errorf("a third connection of the account: %v", err)
+	}
 	another("other@example.org")
 	if err := f.receive(m, strings.NewReader("")); !errors.Is(err, transfer.ErrEmpty) {
 		t.Errorf("another account: %v", err)
@@ -291,8 +305,7 @@ func TestUnusableFiles(t *testing.T) {
 	if err := f.receive(m, strings.NewReader("")); !errors.Is(err, transfer.ErrEmpty) {
 		t.Errorf("an empty file: %v", err)
 	}
-	several := strings.NewReader(rows(50_000)) // parts
-	if err := f.receive(m, torn{several}); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := f.receive(m, torn{strings.NewReader(rows(twoParts))}); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a file that did not arrive as a whole: %v", err)
 	}
 	testkit.Equal(t, "problem", f.wait(m, transfer.PhaseFailed).Problem, "The file was not received completely.")
