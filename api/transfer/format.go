@@ -34,7 +34,7 @@ func ParseFormat(name string) (Format, error) {
 		"The format %q is not known. Formats are linkstream, shlink, kutt, yourls and bitly.", name)
 }
 
-// The fields of a row, beside those of links.Request.
+// The fields of a row that links.Request does not have.
 const (
 	fieldHost      = "domain"
 	fieldShortURL  = "short_url"

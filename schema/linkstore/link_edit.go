@@ -34,7 +34,7 @@ const (
 	UPDATE links SET ordinal = -ordinal, updated_at = $3 WHERE id {in: $2} AND +account_id = $1 AND +ordinal > 0
 	RETURNING id`
 
-	// linkToRestore finds the link to restore, or otherwise the link that was made anew in the place of one.
+	// linkToRestore finds the link to restore, or otherwise the link that replaced a deleted one.
 	linkToRestore = `
 	SELECT l.id, l.remade AND l.ordinal > 0 FROM links l
 	WHERE l.` + ofOwner + ` AND l.hash = $2 AND l.domain_id {among}` + domainsOfOwner + `{end}

@@ -220,7 +220,7 @@ func (s *simulation) resumeTask() {
 	}
 }
 
-// drain turns faults off and counts the rest: first with all present workers, each of which must recover by itself,
+// drain turns faults off and counts the rest: first with all present workers: each must recover by itself,
 // then with one worker per partition, which must not meet an error while clicks and delayed requests continue to
 // arrive.
 func (s *simulation) drain() {
