@@ -194,7 +194,7 @@ func (m *Uploads) Start(ctx context.Context, accountID int64, id string) error {
 	return err
 }
 
-// begin gives a job of an account a place in free and in jobs. ErrBusy or ErrWorking if there is none.
+// begin gives a job of an account a place in free and in jobs. It returns ErrBusy or ErrWorking if it has none to give.
 func (m *Uploads) begin(accountID int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

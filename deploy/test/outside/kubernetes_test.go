@@ -22,7 +22,7 @@ import (
 // The tests of the manifests for Kubernetes build each overlay by kustomize, compare it with the schemas of Kubernetes,
 // and search it for what must hold of every pod. There is no cluster: nothing of it runs here.
 
-// The tools, in the versions that are tested. The schemas are those of kubernetes-validate, see requirements.txt.
+// The tools, in the versions that are tested. kubernetes-validate brings the schemas, see requirements.txt.
 const (
 	kustomize   = "sigs.k8s.io/kustomize/kustomize/v5@v5.7.1"
 	kubeconform = "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"
