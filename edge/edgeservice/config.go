@@ -63,7 +63,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"MaxMind database `file` (.mmdb) of countries or cities for links whose rules ask for a country, "+
 			"loaded again when it changes")
 	fs.BoolVar(&c.Snapshot, "edge.snapshot", c.Snapshot,
-		"keep what is cached over restarts, in files in the spool's directory of up to twice the size of the cached links")
+		"keep what is cached over restarts, in files in the spool's directory of up to twice the size of the cached links, "+
+			"and the keys of visitors' hashes")
 	c.Connections.RegisterFlags(fs)
 	c.Resolve.RegisterFlags(fs)
 	c.Redirect.RegisterFlags(fs)

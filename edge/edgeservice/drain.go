@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -28,6 +31,10 @@ func Drain(
 	shipper := spool.NewShipper(left, topic, log)
 	shipper.Run(ctx)
 	leases := endLeases(ctx, links, left, log)
+	keys := os.Remove(filepath.Join(cfg.Dir, KeysName)) // nothing else would delete them in time
+	if errors.Is(keys, fs.ErrNotExist) {
+		keys = nil
+	}
 	pending := left.Pending()
 	if err := left.Close(); err != nil {
 		return err
@@ -36,7 +43,7 @@ func Drain(
 		return err
 	}
 	unshippable, err := spool.UnshippableFiles(cfg.Dir)
-	errs := []error{err, leases}
+	errs := []error{err, leases, keys}
 	if pending > 0 {
 		errs = append(errs, fmt.Errorf("%d clicks are not shipped and stay in %q", pending, cfg.Dir))
 	}

@@ -3,6 +3,7 @@ package edgeservice_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -59,6 +60,8 @@ func TestDrain(t *testing.T) {
 			CreatedAt: time.Now(), Behaviour: &schema.Behaviour{MaxClicks: 320}}
 		testkit.Must(t, links.CreateLink(t.Context(), &link))
 		cfg := leave(t, 0)
+		keys := filepath.Join(cfg.Dir, edgeservice.KeysName)
+		testkit.Must(t, os.WriteFile(keys, []byte("{}"), 0o600))
 		left, err := spool.Open(cfg, log)
 		testkit.Must(t, err)
 		testkit.Must(t, left.NoteLeases())
@@ -76,6 +79,9 @@ func TestDrain(t *testing.T) {
 		use, err := links.LimitUse(t.Context(), []int64{link.ID})
 		testkit.Must(t, err)
 		testkit.Equal(t, "use", use[link.ID], schema.LimitUse{Granted: 3, Spent: 3})
+		if _, err := os.Stat(keys); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the keys of visitors are there: error %v", err)
+		}
 	})
 	t.Run("ships everything and removes the segments", func(t *testing.T) {
 		cfg := leave(t, 300)

@@ -54,8 +54,11 @@ type Topics interface {
 // looks up each restored link at its first visit.
 const catchUpTime = 300 * time.Millisecond
 
-// SnapshotName is the name of the snapshot in the spool's directory: see package snapshot.
-const SnapshotName = "links.snapshot"
+// Names of files in the spool's directory.
+const (
+	SnapshotName = "links.snapshot" // see package snapshot
+	KeysName     = "visitors.keys"  // see package visitorhash
+)
 
 // Service is an edge.
 type Service struct {
@@ -133,13 +136,21 @@ func New(cfg Config, links Links, topics Topics, log *slog.Logger) (*Service, er
 	cfg.Redirect.Passwords = password.New(links, cfg.Passwords, cfg.API)
 	s.limits = limit.New(links, clicks, log)
 	cfg.Redirect.Limits = s.limits
-	s.visitors = visitorhash.New(links, log)
+	s.visitors = openVisitors(&cfg, links, log)
 	cfg.Redirect.Visitors = s.visitors
 	cfg.Redirect.Secure = cfg.Resolve.URL.Scheme() == "https"
 	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, set, log)
 	cfg.Connections.Exempt = cfg.Redirect.TrustedProxies.Contain
 	s.server = eventloop.New(cfg.Connections, handler, set, log)
 	return s, nil
+}
+
+// openVisitors returns the keys of visitors, which outlive the process as the cache does.
+func openVisitors(cfg *Config, links Links, log *slog.Logger) *visitorhash.Keys {
+	if !cfg.Snapshot {
+		return visitorhash.New(links, log)
+	}
+	return visitorhash.Open(filepath.Join(cfg.Spool.Dir, KeysName), time.Now(), links, log)
 }
 
 // listen opens the listeners and, if HTTPS is to be served, reads the certificates.
@@ -268,7 +279,7 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 // prepare waits, for at most catchUpTime, until restored links need no look-up and the first clicks have keys for their
-// visitors. If the store does not answer, the first clicks have no visitors.
+// visitors. If the store does not answer, the first clicks have the keys of the process before, if it had the day's.
 func (s *Service) prepare(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()

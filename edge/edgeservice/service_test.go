@@ -88,7 +88,7 @@ type links struct {
 	*linkstore.Store
 	hook     atomic.Pointer[func() error]
 	overflow atomic.Bool // the outbox has too many changes
-	away     atomic.Bool // the outbox cannot be read
+	away     atomic.Bool // neither the outbox nor shared values can be read
 }
 
 var errAway = schema.Errorf(schema.CodeUnavailable, "the store is away")
@@ -123,6 +123,13 @@ func (l *links) PendingChanges(ctx context.Context, after int64) (schema.Pending
 		pending.Changes, pending.Missed = nil, true
 	}
 	return pending, err
+}
+
+func (l *links) SharedValue(ctx context.Context, name string, first []byte) ([]byte, error) {
+	if l.away.Load() {
+		return nil, errAway
+	}
+	return l.Store.SharedValue(ctx, name, first)
 }
 
 // get requests a path on a connection of its own, and returns the status and the body.
@@ -336,13 +343,7 @@ func TestKill(t *testing.T) {
 	time.Sleep(time.Second) // the promise
 	killed := *e
 	killed.cfg.Spool.Dir = t.TempDir()
-	files, err := filepath.Glob(filepath.Join(e.cfg.Spool.Dir, edgeservice.SnapshotName+"*"))
-	testkit.Must(t, err)
-	for _, path := range files {
-		content, err := os.ReadFile(path)
-		testkit.Must(t, err)
-		testkit.Must(t, os.WriteFile(filepath.Join(killed.cfg.Spool.Dir, filepath.Base(path)), content, 0o600))
-	}
+	copyFiles(t, e.cfg.Spool.Dir, edgeservice.SnapshotName+"*", killed.cfg.Spool.Dir)
 	e.links.before(func() error { return errAway })
 	e.links.away.Store(true)
 	e.broker.Stop()
@@ -350,4 +351,53 @@ func TestKill(t *testing.T) {
 	again.want(t, "/abc", http.StatusServiceUnavailable)
 	again.want(t, "/stays", http.StatusFound)
 	e.broker.Start() // so that it stops soon
+}
+
+// An edge that starts while the store is away hashes visitors as the one before.
+func TestVisitorsWithoutStore(t *testing.T) {
+	t.Parallel()
+	e := start(t, nil)
+	e.awaitFollowing(t)
+	e.broker.Stop() // the clicks stay in the spool
+	e.want(t, "/abc", http.StatusFound)
+	testkit.Must(t, e.stop())
+	e.links.before(func() error { return errAway })
+	e.links.away.Store(true)
+	again := e.restart(t)
+	again.want(t, "/abc", http.StatusFound)
+	testkit.Must(t, again.stop())
+	visitors := e.visitors(t)
+	if len(visitors) != 2 || visitors[0] == 0 || visitors[0] != visitors[1] {
+		t.Errorf("hashes of visitors: %v", visitors)
+	}
+}
+
+// copyFiles copies the files in a directory that match a pattern.
+func copyFiles(t *testing.T, from, pattern, to string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(from, pattern))
+	testkit.Must(t, err)
+	for _, path := range files {
+		content, err := os.ReadFile(path)
+		testkit.Must(t, err)
+		testkit.Must(t, os.WriteFile(filepath.Join(to, filepath.Base(path)), content, 0o600))
+	}
+}
+
+// visitors returns the hashes of the visitors in the clicks of the edge's spool, which must not be in use.
+func (e *edge) visitors(t *testing.T) (hashes []uint64) {
+	t.Helper()
+	s, err := spool.OpenLeft(e.cfg.Spool, slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	defer testkit.Close(t, s)
+	for _, lane := range s.Lanes() {
+		var batch stream.Batch
+		lane.Read(&batch, 1<<20)
+		for i := range batch.Len() {
+			var click schema.Click
+			testkit.Must(t, schema.DecodeClick(batch.Value(i), &click))
+			hashes = append(hashes, click.Visitor)
+		}
+	}
+	return hashes
 }

@@ -5,15 +5,20 @@
 // through the link store, so the hashes of two days have nothing in common. The key of a day is made keyLead before the
 // day, so that midnight needs no store, and deleted keyLead after it: it exists for 48 hours. Then nobody can find the
 // visitors of the day by trying out addresses.
+//
+// A file keeps the keys of a process for the next one, which may start while the store is away. It loses a key when the
+// key is deleted, whether or not the store is away; if no process runs then, the next one does it first.
 package visitorhash
 
 import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +48,7 @@ type Keys struct {
 	store Store
 	log   *slog.Logger
 	days  atomic.Pointer[[]dayKey] // never changed in place; few
+	file  keyFile
 }
 
 type dayKey struct {
@@ -56,6 +62,38 @@ func New(store Store, log *slog.Logger) *Keys {
 	k := &Keys{store: store, log: log}
 	k.days.Store(new([]dayKey))
 	return k
+}
+
+// Open is New, and takes over the keys of an earlier process that a file has at the time now. The file is made if need
+// be. Its directory is locked by the process.
+func Open(path string, now time.Time, store Store, log *slog.Logger) *Keys {
+	k := New(store, log)
+	k.file.path = path
+	saved, err := k.file.read()
+	if err != nil {
+		log.Warn("cannot read the keys that tell visitors apart", "error", err)
+	}
+	var keys []dayKey
+	first, _ := daysAround(now)
+	for day := first; day <= schema.DayNumber(now)+1; day++ { // also if the clock was ahead
+		if key := saved[nameOf(day)]; len(key) == keySize {
+			keys = append(keys, newDayKey(day, key))
+		}
+	}
+	k.days.Store(&keys)
+	if err := k.file.write(k.days.Load); err != nil {
+		log.Warn("cannot keep the keys that tell visitors apart", "error", err)
+	}
+	return k
+}
+
+// daysAround returns the first and the last day whose keys exist at a time.
+func daysAround(now time.Time) (first, last int64) {
+	return schema.DayNumber(now.Add(-keyLead)), schema.DayNumber(now.Add(keyLead))
+}
+
+func newDayKey(day int64, key []byte) dayKey {
+	return dayKey{day, binary.LittleEndian.Uint64(key), binary.LittleEndian.Uint64(key[8:]), key}
 }
 
 // Hash returns the hash of a visitor to a link of an account at a time: 0 if the key of the day is missing, and
@@ -123,7 +161,18 @@ func (k *Keys) keyOf(day int64) (dayKey, bool) {
 func (k *Keys) Update(ctx context.Context, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	first, last := schema.DayNumber(now.Add(-keyLead)), schema.DayNumber(now.Add(keyLead))
+	known := k.days.Load()
+	first, _ := daysAround(now)
+	kept := slices.DeleteFunc(slices.Clone(*known), func(key dayKey) bool { return key.day < first })
+	if len(kept) < len(*known) {
+		k.days.CompareAndSwap(known, &kept)
+	}
+	return errors.Join(k.share(ctx, now), k.file.write(k.days.Load))
+}
+
+// share makes the keys those of the store.
+func (k *Keys) share(ctx context.Context, now time.Time) error {
+	first, last := daysAround(now)
 	var keys []dayKey
 	for day := first; day <= last; day++ {
 		known, _ := k.keyOf(day)
@@ -142,7 +191,7 @@ func (k *Keys) Update(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		keys = append(keys, dayKey{day, binary.LittleEndian.Uint64(key), binary.LittleEndian.Uint64(key[8:]), key})
+		keys = append(keys, newDayKey(day, key))
 	}
 	k.days.Store(&keys)
 	return k.store.DeleteSharedValues(ctx, schema.SharedVisitorKeys, nameOf(first))
