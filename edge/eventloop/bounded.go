@@ -4,6 +4,7 @@ import (
 	chain "container/list"
 	"math"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,8 @@ type boundedConn struct {
 	leave  func()   // nil if a proxy names the client
 	closed atomic.Bool
 	idle   atomic.Bool // the next byte begins a request
+	begins bool        // the next Read is the first one of a request, into an empty buffer of fasthttp's
+	large  []byte      // the start of a large header: see Server.serveLarge
 	handed bool        // it was a loop's
 	kept   int         // how many requests it has waited for
 
@@ -114,6 +117,7 @@ func (c *boundedConn) wait() {
 	c.since = time.Since(s.started)
 	c.place = s.waiting.conns.PushBack(c)
 	c.idle.Store(true)
+	c.begins = true
 }
 
 // closeIdle closes the connections of goroutines that wait for a further request.
@@ -150,23 +154,42 @@ func (c *boundedConn) stopWaiting() {
 
 func (c *boundedConn) bounded() *boundedConn { return c }
 
+// clientAddr returns the address of the client, the zero Addr if it has none. It reads the PROXY protocol if there is
+// any.
+func (c *boundedConn) clientAddr() (addr netip.Addr) {
+	if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		addr = remote.AddrPort().Addr().Unmap()
+	}
+	return addr
+}
+
+// boundedOf returns the boundedConn of a connection that fasthttp serves.
+func boundedOf(conn net.Conn) *boundedConn {
+	return conn.(interface{ bounded() *boundedConn }).bounded()
+}
+
 // noteState records whether a connection waits for a request.
 func noteState(conn net.Conn, state fasthttp.ConnState) {
-	c := conn.(interface{ bounded() *boundedConn }).bounded()
+	c := boundedOf(conn)
 	switch state {
 	case fasthttp.StateIdle:
 		c.wait()
 	case fasthttp.StateActive: // fasthttp also reports a new connection as active, before its first byte
 		c.work(false)
+		c.begins = false
 	}
 }
 
-// Read ends the wait for a request.
+// Read ends the wait for a request. The first Read of a request returns its whole header if there is room for it.
 func (c *boundedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && c.idle.CompareAndSwap(true, false) {
 		c.kept++
 		c.work(true)
+	}
+	begins := c.begins
+	if c.begins = false; begins && err == nil && len(p) == c.server.cfg.MaxHeaderBytes {
+		return c.readHeader(p, n)
 	}
 	return n, err
 }

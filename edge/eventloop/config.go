@@ -18,7 +18,8 @@ type Config struct {
 	ReadTimeout    time.Duration // for a request, from its first byte, or from accept; not a flag
 	WriteTimeout   time.Duration // for an answer; not a flag
 	IdleTimeout    time.Duration // between an answer and the next request; not a flag
-	MaxHeaderBytes int           // of a request; not a flag
+	MaxHeaderBytes int           // of an ordinary request; not a flag
+	MaxLargeBytes  int           // of the header of any request, see Server.serveLarge; not a flag
 
 	MaxConnections           int
 	MaxConnectionsPerAddress int                   // of one IPv4 address or IPv6 /64; 0: no bound
@@ -42,6 +43,7 @@ func DefaultConfig() Config {
 		WriteTimeout:   5 * time.Second,
 		IdleTimeout:    75 * time.Second, // more than the minute after which load balancers drop idle connections
 		MaxHeaderBytes: 8 << 10,
+		MaxLargeBytes:  32 << 10, // cookies of a site whose subdomain the short domain is
 		MaxConnections: service.DefaultConnections,
 		// An office or a mobile network behind one address stays below this, as each visitor has one connection for a moment.
 		MaxConnectionsPerAddress: 1 << 10,

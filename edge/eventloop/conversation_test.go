@@ -118,11 +118,33 @@ var conversations = []conversation{
 	{"the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "400"},
 	{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "400"},
 	{"what is not HTTP", "hello\r\n\r\n", "400"},
-	{"a header too large", "GET /link HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("y", 9000) + "\r\n\r\n", "431"},
-	{"a header that just fits", header(8 << 10), "302"},
-	{"a header a byte too large", header(8<<10 + 1), "431"},
-	{"a target too long", "GET /" + strings.Repeat("y", 9000) + " HTTP/1.1\r\nHost: a\r\n\r\n", "431"},
+	{"a header too large", "GET /link HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("y", 33_000) + "\r\n\r\n", "431"},
+	{"an ordinary header that just fits", header(8<<10) + get("/page"), "302 404"},
+	{"a header that is a byte too large for an ordinary one", header(8<<10 + 1), "302"},
+	{"a large header ends the connection", header(9000) + get("/page"), "302"},
+	{"a large header that just fits", header(32 << 10), "302"},
+	{"a header a byte too large", header(32<<10 + 1), "431"},
+	{"a target too long", "GET /" + strings.Repeat("y", 33_000) + " HTTP/1.1\r\nHost: a\r\n\r\n", "431"},
+	{"a long target", "GET /link?" + strings.Repeat("y", 9000) + " HTTP/1.1\r\nHost: a\r\n\r\n", "302"},
+	{"HEAD with a large header", "HEAD" + header(9000)[len("GET"):], "302"},
+	{"HTTP/1.0 with a large header", "GET /link HTTP/1.0\r\nX: " + strings.Repeat("y", 9000) + "\r\n\r\n", "302"},
+	{"a large header of many lines",
+		"GET /page HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: "+strings.Repeat("y", 90)+"\r\n", 300) + "\r\n", "404"},
+	{"a body behind a large header", largePost + "abc", "200"},
+	{"half a body behind a large header", largePost + "ab", "400"},
+	{"a body too large behind a large header", strings.Replace(largePost, "Length: 3", "Length: 5000", 1), "413"},
+	{"half a large header", header(9000)[:8900], "400"},
+	{"a large header without a host", "GET /link HTTP/1.1\r\nX: " + strings.Repeat("y", 9000) + "\r\n\r\n", "400"},
+	{"a large header with a host that is none", "GET /link HTTP/1.1\r\nHost: a[b\r\nX: " + strings.Repeat("y", 9000) +
+		"\r\n\r\n", "400"},
+	{"a large header of another version", "GET /link HTTP/2.0\r\nHost: a\r\nX: " + strings.Repeat("y", 9000) + "\r\n\r\n",
+		"505"},
+	{"a large header with the coding identity", "GET /link HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\nX: " +
+		strings.Repeat("y", 9000) + "\r\n\r\n", "501"},
 }
+
+// largePost is the header of a request with a body of three bytes.
+var largePost = "POST /store HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nX: " + strings.Repeat("y", 9000) + "\r\n\r\n"
 
 // header returns a request of size bytes.
 func header(size int) string {

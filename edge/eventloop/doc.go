@@ -35,7 +35,8 @@
 // cannot answer from memory. There is no second HTTP implementation: half a request, a body, chunks, Expect,
 // Upgrade, errors of syntax, long pipelines, a client that does not take its answer, all of these go to a goroutine
 // with the bytes already read (handed_linux.go), and fasthttp's server sees the connection as if the loop had never
-// been there. The same tests run against both ways.
+// been there. The same tests run against both ways. Headers above Config.MaxHeaderBytes are read by a bounded number of
+// goroutines at a time (large.go).
 //
 // A goroutine keeps the connection for some further requests, and then an answer of it ends the connection
 // (Server.serveHTTP), so that a proxy's connections come back to the loops. At most 1024 connections of loops have

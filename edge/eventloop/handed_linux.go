@@ -54,6 +54,7 @@ func (s *Server) serveHanded(fd int32, h *handed, leave func()) {
 		_ = c.Close()
 		return
 	}
+	c.begins = true
 	if err := s.fast.ServeConn(c); err != nil { // which closes it
 		s.log.Debug("connection ended", "remote", c.RemoteAddr(), "error", err)
 	}

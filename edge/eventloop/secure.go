@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"net/netip"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -121,10 +120,7 @@ func (c *secureConn) Handshake() error {
 // shakeHands makes the handshake within the bounds. If it fails, the connection is closed.
 func (c *secureConn) shakeHands() (resumed bool, err error) {
 	handshakes := c.server.secure.handshakes
-	var addr netip.Addr
-	if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok { // reads the PROXY protocol if there is any
-		addr = remote.AddrPort().Addr().Unmap()
-	}
+	addr := c.clientAddr()
 	client, err := handshakes.begin(c, addr)
 	if err != nil {
 		c.server.complain("TLS handshakes refused: one network has all that it may have under way", "address", addr.String(),

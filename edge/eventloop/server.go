@@ -46,6 +46,7 @@ type Server struct {
 	secure    secure
 	waiting   waiting
 	addresses *turns.Bound // connections
+	larges    *turns.Bound // requests with large headers
 	started   time.Time
 
 	loops    []*loop
@@ -66,6 +67,7 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		handler:   handler,
 		log:       log,
 		addresses: turns.NewBound(0, cfg.MaxConnectionsPerAddress),
+		larges:    turns.NewBound(maxLarge, maxLargePerAddress),
 		started:   time.Now(),
 
 		handedOver: service.NewCounter(set, "linkstream_edge_connections_handed_over_total",
@@ -119,6 +121,10 @@ func (s *Server) newFast(handler fasthttp.RequestHandler) *fasthttp.Server {
 
 // serve is the handler of the goroutines.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
+	if c := boundedOf(ctx.Conn()); c.large != nil {
+		s.serveLarge(ctx, c)
+		return
+	}
 	s.handler.Serve(ctx)
 	if s.stopping.Load() {
 		ctx.SetConnectionClose()
@@ -128,7 +134,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 // serveHTTP is serve without TLS.
 func (s *Server) serveHTTP(ctx *fasthttp.RequestCtx) {
 	s.serve(ctx)
-	if c, ok := ctx.Conn().(*boundedConn); ok && c.handed && (c.kept >= maxKept || s.handed.Load() > maxHanded) {
+	if c := boundedOf(ctx.Conn()); c.handed && (c.kept >= maxKept || s.handed.Load() > maxHanded) {
 		ctx.SetConnectionClose()
 	}
 }

@@ -40,7 +40,7 @@ func exchange(t *testing.T, addr, text string) (*http.Response, string) {
 
 func TestRejectedRequests(t *testing.T) {
 	eachWay(t, func(t *testing.T, loops int) {
-		e := newEdge(t, func(e *edge) { e.conns.ReadTimeout, e.conns.MaxHeaderBytes = 200*time.Millisecond, 2<<10 })
+		e := newEdge(t, func(e *edge) { e.conns.ReadTimeout = 200 * time.Millisecond })
 		addr := e.serve(t, loops)
 		for _, c := range []struct {
 			name, sent string
@@ -48,8 +48,8 @@ func TestRejectedRequests(t *testing.T) {
 		}{
 			{"an incomplete header", "GET /abc HTTP/1.1\r\nHost: sho", 408},
 			{"an incomplete body", "POST /abc HTTP/1.1\r\nHost: sho.rt\r\nContent-Length: 5\r\n\r\nab", 408},
-			{"a header too large", "GET /abc HTTP/1.1\r\nHost: sho.rt\r\nX: " + strings.Repeat("y", 3<<10) + "\r\n\r\n", 431},
-			{"a path too long", "GET /" + strings.Repeat("a", 3<<10) + " HTTP/1.1\r\nHost: sho.rt\r\n\r\n", 431},
+			{"a header too large", "GET /abc HTTP/1.1\r\nHost: sho.rt\r\nX: " + strings.Repeat("y", 33<<10) + "\r\n\r\n", 431},
+			{"a path too long", "GET /" + strings.Repeat("a", 33<<10) + " HTTP/1.1\r\nHost: sho.rt\r\n\r\n", 431},
 			{"a body too large", "POST /abc HTTP/1.1\r\nHost: sho.rt\r\nContent-Length: 2000\r\n\r\n", 413},
 			{"not HTTP", "hello\r\n\r\n", 400},
 		} {

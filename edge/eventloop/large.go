@@ -1,0 +1,75 @@
+package eventloop
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/schema/service"
+)
+
+// Browsers send the cookies of a site also to a short domain below it, so headers may have up to Config.MaxLargeBytes.
+// Only the connection that sends such a header has the memory for it, and only until the answer, which ends the
+// connection. All other connections have buffers of Config.MaxHeaderBytes.
+const (
+	maxLarge           = 512 // requests with large headers at the same time; further ones are answered 431
+	maxLargePerAddress = 64  // of them
+)
+
+// placeholder is what fasthttp reads in place of a request with a large header.
+const placeholder = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+var errTarget = errors.New("the target or host of the request cannot be parsed")
+
+// readHeader reads the rest of a header, of which p has n bytes. If p has no room for all of it, readHeader keeps what
+// p has for serveLarge, and replaces it by placeholder.
+func (c *boundedConn) readHeader(p []byte, n int) (int, error) {
+	if endsHeader(p[:n], 0) {
+		return n, nil
+	}
+	_ = c.SetReadDeadline(time.Now().Add(c.server.cfg.ReadTimeout)) // if it fails, so does Read
+	for n < len(p) {
+		m, err := c.Conn.Read(p[n:])
+		n += m
+		if err != nil || endsHeader(p[:n], n-m) {
+			return n, err
+		}
+	}
+	c.large = slices.Clone(p)
+	return copy(p, placeholder), nil
+}
+
+// endsHeader reports whether a header ends in b, in or after the bytes from a position on.
+func endsHeader(b []byte, from int) bool {
+	b = b[max(0, from-len("\n\r")):]
+	return bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
+}
+
+// serveLarge answers a request with a large header, of which c has the start, and ends the connection.
+func (s *Server) serveLarge(ctx *fasthttp.RequestCtx, c *boundedConn) {
+	defer ctx.SetConnectionClose()
+	client := s.client(c.clientAddr())
+	if s.larges.Take(client, 1) != nil {
+		s.handler.Reject(ctx, &fasthttp.ErrSmallBuffer{}) // as if it had more than MaxLargeBytes
+		return
+	}
+	defer s.larges.Leave(client, 1)
+	in := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(c.large), c.Conn), s.cfg.MaxLargeBytes)
+	err := ctx.Request.ReadLimitBody(in, maxBodyBytes)
+	if err == nil {
+		_, err = service.CheckFraming(&ctx.Request.Header)
+	}
+	if err == nil && len(ctx.URI().PathOriginal()) == 0 {
+		err = errTarget
+	}
+	if err != nil {
+		s.handler.Reject(ctx, err)
+		return
+	}
+	s.handler.Serve(ctx)
+}
