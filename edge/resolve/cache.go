@@ -108,10 +108,15 @@ func (c *cache[V]) get(key []byte, client netip.Addr, now time.Time, w Waiter) (
 	case e == nil:
 		c.misses.Inc()
 		return nil, pending[V]{flight: c.join(string(key), client, c.limiter.quota.suspects(client, now), now, w)}, nil
-	case e.state.fresh(now):
-		c.hits.Inc()
-		if c.renews(e, now) {
+	case e.state.timed():
+		renews := c.renews(e, now)
+		if renews {
 			c.join(string(key), netip.Addr{}, false, now, nil)
+		}
+		if renews || e.state.fresh(now) {
+			c.hits.Inc()
+		} else {
+			c.stale.Inc()
 		}
 		return e, p, nil
 	}
@@ -124,25 +129,20 @@ func (c *cache[V]) get(key []byte, client netip.Addr, now time.Time, w Waiter) (
 	return nil, p, nil
 }
 
-// renews reports whether a request, which does not wait, has to look up the key of a fresh entry: one per
-// LookupTimeout and retryAfter in the last quarter of its time. So a link that has visitors does not expire.
+// renews reports whether a request, which does not wait, has to look up the key of an entry that was not dropped: one
+// per LookupTimeout and retryAfter, from the last quarter of its time on. So a link that has visitors does not expire.
 func (c *cache[V]) renews(e *entry[V], now time.Time) bool {
-	if !e.state.freshUntil(now, c.ttl/4) {
-		return false
-	}
-	after := e.renewAfter.Load()
-	return second(now) >= after && e.renewAfter.CompareAndSwap(after, second(now.Add(c.limiter.timeout+retryAfter)))
+	return !e.state.fresh(now.Add(c.ttl/4)) && e.takeTurn(now, second(now.Add(c.limiter.timeout+retryAfter)))
 }
 
-// refresh reports whether a request has to look up the key of an entry that is not fresh: every request if it is
-// dropped, or else one per LookupTimeout and retryAfter. If the look-up fails, the entry answers.
+// refresh reports whether a request has to look up the key of an entry that was dropped, and wait: every request, or
+// one per LookupTimeout and retryAfter after a look-up has failed. If the look-up fails, the entry answers.
 func (c *cache[V]) refresh(old *entry[V], now time.Time) (p pending[V], ok bool) {
 	p = pending[V]{old: old, next: second(now.Add(c.limiter.timeout + retryAfter))}
 	if p.token, ok = old.state.mustLookUp(); ok {
 		return p, true
 	}
-	after := old.refreshAfter.Load()
-	return p, second(now) >= after && old.refreshAfter.CompareAndSwap(after, p.next)
+	return p, old.takeTurn(now, p.next)
 }
 
 // outcome returns what a flight that has ended has found, or the entry that was there before if it failed. It fails
@@ -158,8 +158,8 @@ func (c *cache[V]) outcome(p *pending[V]) (*entry[V], error) {
 	}
 	c.stale.Inc()
 	if p.token < 0 {
-		p.old.refreshAfter.Store(p.next)
-		p.old.state.setStale(p.token)
+		p.old.lookUpAfter.Store(p.next)
+		p.old.state.setFailed(p.token)
 	}
 	return p.old, nil
 }

@@ -2,7 +2,8 @@
 //
 // # Look-up
 //
-// A request looks once for the domain of its host, unless that is the default domain, and once for the link:
+// A request looks once for the domain of its host, unless that is the default domain, and once for the link, or twice
+// if its path names none: as people type it, and in lower case (spelling.go):
 //
 //	                                                     one per key   up to 256 keys
 //	host, hash ──▶ ristretto ──▶ negative ──▶ quota ──▶ flight ──────▶ query ──▶ link store
@@ -29,10 +30,10 @@
 //
 //	            found              CacheTTL passes
 //	missing ──────────────▶ fresh ─────────────────▶ stale
-//	   │                      │                      │   ▲
-//	   │                 Drop │                 Drop │   │ the look-up fails
-//	   │ not found            ▼                      ▼   │
-//	   │                      └─────────▶ dropped ───────┘
+//	   │                      │                      │
+//	   │                 Drop │                 Drop │
+//	   │ not found            ▼                      ▼   a look-up fails
+//	   │                      └─────────────────▶ dropped ──────────────▶ failed ──▶ dropped, on Drop
 //	   └──────▶ negative ──▶ missing, when its time passes or on Drop
 //
 // A look-up that succeeds replaces an entry in any state by a new one, fresh or negative. A request finds an entry
@@ -40,9 +41,11 @@
 //   - missing: it waits for a look-up, and fails with CodeUnavailable if the look-up fails. It fails with ErrTooMany
 //     instead if its client is over its quota.
 //   - fresh: it is answered. In the last quarter of CacheTTL, one request also begins a look-up, and does not wait.
-//   - stale: it is answered, except for one request, which looks the key up and is answered with the stale entry if the
-//     look-up fails. The next attempt follows one LookupTimeout and one second later at the earliest.
+//   - stale: it is answered, and one request also begins a look-up, as in the last quarter. So a link store that hangs
+//     delays no visitor. The next attempt follows one LookupTimeout and one second later at the earliest.
 //   - dropped: it waits for a look-up, and is answered with the dropped entry if the look-up fails.
+//   - failed: it is answered with the dropped entry, except for one request per LookupTimeout and second, which waits
+//     for a look-up: as soon as the store answers, the change shows.
 //   - negative: it fails with CodeNotFound.
 //
 // # Changes of many entries
@@ -73,8 +76,8 @@
 //
 //  1. While the store answers, a request that begins after Drop, Missed or BlocklistChanged has returned is answered
 //     from the store, or the list, as it was at that time or later. So it never shares a look-up that began before.
-//  2. While the store answers, a change that is not announced shows after CacheTTL, and a link that is created after a
-//     sixtieth of it. For restored entries CacheTTL begins when they become fresh.
+//  2. While the store answers, a change that is not announced shows to the second visitor after CacheTTL, and a link
+//     that is created after a sixtieth of it. For restored entries CacheTTL begins when they become fresh.
 //  3. While the store fails, every link in the cache is served, however old. Negative entries are never served stale:
 //     the link may exist by then.
 //  4. One look-up per key is under way, and another one only after a Drop. The number of queries is bounded. A client

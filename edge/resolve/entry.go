@@ -15,12 +15,11 @@ type value interface{ domainID | linkIDs }
 
 // entry is the answer to one key, and the key, which ristretto does not keep. There may be millions of entries.
 type entry[V value] struct {
-	state        state
-	value        V
-	refreshAfter atomic.Uint32 // Unix seconds; a stale entry is not looked up again before
-	renewAfter   atomic.Uint32 // Unix seconds; a fresh entry is not looked up again before
-	lengths      uint32        // of the answer, shifted by keyBits, and of the key, which follow the entry in memory
-	listed       atomic.Bool   // one of its locations leads to a host on the blocklist
+	state       state
+	value       V
+	lookUpAfter atomic.Uint32 // Unix seconds; the entry is not looked up again before, unless it is dropped
+	lengths     uint32        // of the answer, shifted by keyBits, and of the key, which follow the entry in memory
+	listed      atomic.Bool   // one of its locations leads to a host on the blocklist
 }
 
 const keyBits = 8 // of lengths: the longest key is a host
@@ -52,6 +51,12 @@ func (e *entry[V]) behind(offset, length uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e)+uintptr(offset))), length)
 }
 
+// takeTurn reports whether a request at a time may look up the entry's key: no other one may before next.
+func (e *entry[V]) takeTurn(now time.Time, next uint32) bool {
+	after := e.lookUpAfter.Load()
+	return second(now) >= after && e.lookUpAfter.CompareAndSwap(after, next)
+}
+
 // cost returns the memory that the entry takes, in bytes.
 func (e *entry[V]) cost() int64 {
 	return entryOverhead + int64(unsafe.Sizeof(*e)) + int64(len(e.key())+len(e.answer()))
@@ -62,7 +67,7 @@ func (e *entry[V]) cost() int64 {
 //	above 0        fresh until this Unix time in nanoseconds, then stale
 //	-1             restored: treated as dropped until confirm makes it fresh
 //	odd, below -1  dropped: the next request looks the key up
-//	even, below 0  stale: dropped or restored, and a look-up has failed since
+//	even, below 0  failed: dropped or restored, and a look-up has failed since
 //
 // Every change of an entry that was dropped makes the word smaller. So a word that is equal to an earlier one means
 // that there was no drop in between, and a restored entry becomes fresh at most once.
@@ -82,10 +87,8 @@ func (s *state) confirm(until time.Time) { s.word.CompareAndSwap(restored, until
 // fresh reports whether the entry is fresh at a time.
 func (s *state) fresh(now time.Time) bool { return now.UnixNano() < s.word.Load() }
 
-// freshUntil reports whether the entry is fresh at a time, but not after a while longer.
-func (s *state) freshUntil(now time.Time, while time.Duration) bool {
-	return s.fresh(now) && !s.fresh(now.Add(while))
-}
+// timed reports whether nothing but time makes the entry stale: it is neither restored nor was dropped.
+func (s *state) timed() bool { return s.word.Load() > 0 }
 
 // drop makes the entry dropped.
 func (s *state) drop() {
@@ -101,13 +104,13 @@ func (s *state) drop() {
 // wasDropped reports whether the entry was ever dropped.
 func (s *state) wasDropped() bool { return s.word.Load() < restored-1 }
 
-// mustLookUp reports whether the entry is dropped or restored, and returns a token of this state for setStale.
+// mustLookUp reports whether the entry is dropped or restored, and returns a token of this state for setFailed.
 func (s *state) mustLookUp() (token int64, yes bool) {
 	word := s.word.Load()
 	return word, word < 0 && word&1 != 0
 }
 
-// setStale makes a dropped or restored entry stale, unless its state has changed since mustLookUp returned the token.
-func (s *state) setStale(token int64) { s.word.CompareAndSwap(token, token-1) }
+// setFailed makes a dropped or restored entry failed, unless its state has changed since mustLookUp returned the token.
+func (s *state) setFailed(token int64) { s.word.CompareAndSwap(token, token-1) }
 
 func second(t time.Time) uint32 { return uint32(t.Unix()) }

@@ -68,13 +68,18 @@ func TestResolveHostOfBaseURL(t *testing.T) {
 
 func TestResolveCache(t *testing.T) {
 	start := time.Now()
-	t.Run("an unannounced change shows after CacheTTL", func(t *testing.T) {
+	t.Run("an unannounced change shows after CacheTTL and a visit since", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.wantActive(t, "abc", start, true)
 		e.setActive(t, "abc", false)
-		e.wantActive(t, "abc", start.Add(e.cfg.CacheTTL-1), true)
-		e.wantActive(t, "abc", start.Add(e.cfg.CacheTTL), false)
+		e.wantActive(t, "abc", start.Add(e.cfg.CacheTTL*3/4-time.Second), true)
+		later := start.Add(e.cfg.CacheTTL)
+		e.wantCached(t, "sho.rt", "abc", later, "https://example.com/", "")
+		testkit.Eventually(t, "the change shows", func() bool {
+			target, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), netip.Addr{}, later)
+			return err == nil && len(target.Location) == 0
+		})
 		e.wantLookups(t, 2)
 	})
 	t.Run("an unknown hash is remembered for a sixtieth of CacheTTL", func(t *testing.T) {
@@ -133,15 +138,47 @@ func TestResolveWhileStoreIsDown(t *testing.T) {
 		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
 		e.store.inject(down)
 		stale := start.Add(e.cfg.CacheTTL)
+		failures := func(want int) {
+			t.Helper()
+			testkit.Eventually(t, "the look-up has failed", func() bool {
+				return e.metric(t, "linkstream_edge_lookup_failures_total") == want
+			})
+		}
 		for range 3 {
-			e.want(t, "sho.rt", "abc", stale.Add(time.Second), "https://example.com/", "")
+			e.wantCached(t, "sho.rt", "abc", stale.Add(time.Second), "https://example.com/", "")
 		}
+		failures(1)
 		e.wantLookups(t, 2)
-		e.want(t, "sho.rt", "abc", stale.Add(2*time.Second+e.cfg.LookupTimeout), "https://example.com/", "")
+		e.wantCached(t, "sho.rt", "abc", stale.Add(2*time.Second+e.cfg.LookupTimeout), "https://example.com/", "")
+		failures(2)
 		e.wantLookups(t, 3)
-		if n := e.metric(t, `linkstream_edge_cache_stale_total{cache="links"}`); n != 4 {
-			t.Errorf("%d stale answers, want 4", n)
+		// The other two have begun a look-up.
+		testkit.Equal(t, "stale answers", e.metric(t, `linkstream_edge_cache_stale_total{cache="links"}`), 2)
+	})
+	t.Run("a store that hangs delays no cached link, and a dropped one by LookupTimeout", func(t *testing.T) {
+		const links = 50
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = 300 * time.Millisecond })
+		own := e.domain(t, "go.example.com", true)
+		for i := range links {
+			e.link(t, own, fmt.Sprint("link-", i), "https://example.com/")
+			e.want(t, "go.example.com", fmt.Sprint("link-", i), start, "https://example.com/", "")
 		}
+		e.store.inject(hang)
+		lookups, stale := e.store.lookups.Load(), start.Add(e.cfg.CacheTTL)
+		for i := range 10 * links {
+			e.wantCached(t, "go.example.com", fmt.Sprint("link-", i%links), stale, "https://example.com/", "")
+		}
+		testkit.Eventually(t, "one look-up per key has failed", func() bool {
+			return e.metric(t, "linkstream_edge_lookup_failures_total") == links+1 // and one of the host
+		})
+		if n := e.store.lookups.Load() - lookups; n > links+1 {
+			t.Errorf("%d look-ups for %d links", n, links)
+		}
+		e.resolver.Drop(schema.Change{DomainID: own, Hash: "link-1"})
+		r := e.try(netip.Addr{}, "go.example.com", "link-1", stale)
+		testkit.Equal(t, "a dropped link waits", r.lookup != nil, true)
+		r.want(t, "https://example.com/", "")
+		e.wantCached(t, "go.example.com", "link-1", stale, "https://example.com/", "") // for a while
 	})
 	t.Run("a look-up ends after LookupTimeout", func(t *testing.T) {
 		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = 20 * time.Millisecond })
@@ -182,23 +219,20 @@ func TestResolveConcurrently(t *testing.T) {
 		requests.Wait()
 		e.wantLookups(t, 1)
 	})
-	t.Run("one request refreshes a stale link, and others do not wait for it", func(t *testing.T) {
+	t.Run("one request refreshes a stale link, and nobody waits for it", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.want(t, "sho.rt", "abc", now, "https://example.com/", "")
 		fault, release := held()
 		e.store.inject(fault)
 		stale := now.Add(e.cfg.CacheTTL)
-		var refreshing sync.WaitGroup
-		refreshing.Go(func() { e.want(t, "sho.rt", "abc", stale, "https://example.com/", "") })
-		testkit.Eventually(t, "one look-up under way", func() bool { return e.store.running.Load() == 1 })
 		for range 10 {
-			e.want(t, "sho.rt", "abc", stale, "https://example.com/", "")
+			e.wantCached(t, "sho.rt", "abc", stale, "https://example.com/", "")
 		}
-		e.wantLookups(t, 2)
+		testkit.Eventually(t, "one look-up under way", func() bool { return e.store.running.Load() == 1 })
 		release()
-		refreshing.Wait()
-		e.want(t, "sho.rt", "abc", stale, "https://example.com/", "")
+		testkit.Eventually(t, "the look-up has ended", func() bool { return e.store.running.Load() == 0 })
+		e.wantCached(t, "sho.rt", "abc", stale, "https://example.com/", "")
 		e.wantLookups(t, 2)
 	})
 	t.Run("at most 4 queries are under way, and share many look-ups", func(t *testing.T) {
