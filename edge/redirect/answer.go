@@ -2,6 +2,7 @@ package redirect
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/edge/eventloop"
+	"linkstream/edge/limit"
 	"linkstream/edge/resolve"
 	"linkstream/schema"
 	"linkstream/schema/service"
@@ -21,6 +23,7 @@ import (
 type request struct {
 	*fasthttp.RequestCtx
 	now    time.Time
+	path   []byte             // see readPath; set by answer
 	lane   uint64             // of the spool
 	client netip.Addr         // the zero Addr if it is unknown
 	loop   *eventloop.Request // nil on a goroutine, which may wait
@@ -30,39 +33,61 @@ type request struct {
 // false on an event loop if the request has to wait for a look-up (Request.Await), or if a goroutine has to answer it.
 func (h *Handler) answer(q *request) (answered bool) {
 	defer h.recover(q.RequestCtx, &answered)
-	path := q.Path()
+	q.path = readPath(q.URI().PathOriginal())
 	switch {
 	case !q.IsGet() && !q.IsHead():
 		return h.otherMethod(q)
 	case h.fixed(q.RequestCtx):
 		return true
-	case isWellKnown(path):
+	case isWellKnown(q.Path()):
 		if q.loop != nil {
 			return false
 		}
-		if h.wellKnown(q, path) {
+		if h.wellKnown(q, q.Path()) {
 			return true
 		}
 	}
-	hash := path[1:]
-	if isPreview(hash) {
-		return h.preview(q, hash[:len(hash)-1])
+	if path, ok := cutPreview(q.path); ok {
+		return h.preview(q, path)
 	}
-	target, err, found := h.find(q, hash)
+	target, err, found := h.find(q)
 	return found && h.follow(q, target, err)
 }
 
+// readPath returns a path without its first slash, decoded once. An escaped slash stays escaped, as it does not
+// separate segments; so does what is no escape. No name has a %.
+func readPath(path []byte) []byte {
+	path = bytes.TrimPrefix(path, []byte("/"))
+	escape := bytes.IndexByte(path, '%')
+	if escape < 0 {
+		return path
+	}
+	decoded := append(make([]byte, 0, len(path)), path[:escape]...)
+	for i := escape; i < len(path); i++ {
+		c := path[i]
+		if c == '%' && i+2 < len(path) {
+			var escaped [1]byte
+			if _, err := hex.Decode(escaped[:], path[i+1:i+3]); err == nil && escaped[0] != '/' {
+				c = escaped[0]
+				i += 2
+			}
+		}
+		decoded = append(decoded, c)
+	}
+	return decoded
+}
+
 // find returns the link of a request. It returns false on an event loop if the request has to wait for a look-up.
-func (h *Handler) find(q *request, hash []byte) (target resolve.Target, err error, found bool) {
+func (h *Handler) find(q *request) (target resolve.Target, err error, found bool) {
 	if q.loop == nil {
-		target, err = h.resolver.Resolve(q.Host(), hash, q.client, q.now)
+		target, err = h.resolver.Resolve(q.Host(), q.path, q.client, q.now)
 		return target, err, true
 	}
 	var waited *resolve.Lookup
 	if q.loop.Resumed != nil {
 		waited = q.loop.Resumed.Value.(*resolve.Lookup)
 	}
-	target, lookup, err := h.resolver.TryResolve(q.Host(), hash, q.client, q.now, waited, q.loop.Waiter())
+	target, lookup, err := h.resolver.TryResolve(q.Host(), q.path, q.client, q.now, waited, q.loop.Waiter())
 	if lookup != nil {
 		q.loop.Await(lookup)
 		return target, nil, false
@@ -156,12 +181,17 @@ func (h *Handler) uncounted(v *visitor) *metrics.Counter {
 	return nil
 }
 
-// isPreview reports whether a path without its slash asks for the page about a link: its hash and a plus sign.
-func isPreview(path []byte) bool { return len(path) > 1 && path[len(path)-1] == '+' }
+// cutPreview returns the part of a path that names a link if the path asks for the page about it: a plus sign follows.
+func cutPreview(path []byte) (name []byte, ok bool) {
+	if bytes.IndexByte(path, '+') < 1 {
+		return nil, false
+	}
+	return bytes.CutSuffix(resolve.AsTyped(path), []byte("+"))
+}
 
 // preview shows where a link leads. It is no click. It returns false on an event loop, unless the client has seen too
 // many such pages.
-func (h *Handler) preview(q *request, hash []byte) bool {
+func (h *Handler) preview(q *request, path []byte) bool {
 	if q.loop != nil {
 		wait := h.resolver.WaitPreview(q.client, q.now)
 		if wait > 0 {
@@ -169,13 +199,24 @@ func (h *Handler) preview(q *request, hash []byte) bool {
 		}
 		return wait > 0
 	}
-	target, link, err := h.resolver.Preview(q.Host(), hash, q.client, q.now)
+	target, link, err := h.resolver.Preview(q.Host(), path, q.client, q.now)
+	verdict := limit.Open
+	if err == nil && target.Stop == resolve.Extended {
+		if _, extension := target.Extended(); extension.Limit() > 0 {
+			_, verdict = h.take(q, target.LinkID, extension.Limit(), false)
+		}
+	}
+	if verdict == limit.UsedUp {
+		h.resolver.Expire(&target)
+	}
 	switch {
 	case err != nil:
 		h.answerError(q, target, err)
+	case verdict == limit.Unavailable:
+		h.answerUnavailable(q)
 	case len(target.Location) == 0:
 		h.answerGone(q.RequestCtx, target.Stop)
-	case asksPassword(target):
+	case target.Stop == resolve.Extended && hasPassword(target):
 		h.pages.forVisitor(q.RequestCtx).locked.answer(q.RequestCtx)
 	default:
 		h.previewed.Inc()
@@ -198,7 +239,7 @@ func (h *Handler) answerError(q *request, target resolve.Target, err error) {
 
 // answerNoLink answers a request for the front page of a host, or for a link that does not exist, as the domain says.
 func (h *Handler) answerNoLink(q *request, target resolve.Target) {
-	isRoot, url := len(q.Path()) == 1, resolve.NotFoundURL
+	isRoot, url := len(resolve.AsTyped(q.path)) == 0, resolve.NotFoundURL
 	if isRoot {
 		url = resolve.RootURL
 	}

@@ -8,24 +8,26 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/edge/limit"
 	"linkstream/edge/resolve"
 	"linkstream/schema"
 	"linkstream/schema/enrich"
 	"linkstream/schema/enrich/programs"
 )
 
-// extended answers a request for a link with a behaviour, in this order: a visitor without the link's password is
-// asked for it; a program that draws a preview gets the card; a link whose limit is used up leads where expired ones
-// do; else the first rule that matches, a variant or the link's URL says where the visitor is sent. It returns false if
-// a goroutine has to answer.
+// extended answers a request for a link with a behaviour, in this order: a link whose limit is used up leads where
+// expired ones do; a visitor without the link's password is asked for it; a program that draws a preview gets the card;
+// else the first rule that matches, a variant or the link's URL says where the visitor is sent. It returns false if a
+// goroutine has to answer.
 func (h *Handler) extended(q *request, target resolve.Target) bool {
 	location, extension := target.Extended()
 	v := h.visits.Get().(*visit)
 	defer h.visits.Put(v)
 	v.begin(q, target.LinkID)
 	defer v.end()
-	limit := extension.Limit()
+	most, version := extension.Limit(), extension.Password()
 	drawsCard := extension.HasCard() && v.Agent().Device == schema.Bot && programs.DrawPreviews(v.userAgent)
+	isBot := drawsCard || most > 0 && v.Agent().Device == schema.Bot
 	to, route := extension.Route(v)
 	if target.Location = to; len(to) == 0 {
 		target.Location = location
@@ -34,7 +36,18 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 		h.answerGone(q.RequestCtx, resolve.Unsafe)
 		return true
 	}
-	if version := extension.Password(); version != 0 {
+	if most > 0 && (isBot || version != 0) { // otherwise limited finds it out
+		switch _, verdict := h.take(q, target.LinkID, most, false); verdict {
+		case limit.Unknown:
+			return false
+		case limit.UsedUp:
+			return h.usedUp(q, target)
+		case limit.Unavailable:
+			h.answerUnavailable(q)
+			return true
+		}
+	}
+	if version != 0 {
 		if admitted, answered := h.admit(q, target.LinkID, version); !admitted {
 			return answered
 		}
@@ -45,10 +58,10 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 			return false
 		}
 		h.pages.card(extension.Card(), target.Location).answer(q.RequestCtx)
-	case limit > 0 && v.Agent().Device == schema.Bot: // spends nothing
-		return h.preview(q, q.Path()[1:])
-	case limit > 0:
-		return h.limited(q, target, route, limit)
+	case isBot: // spends nothing
+		return h.preview(q, q.path)
+	case most > 0:
+		return h.limited(q, target, route, most)
 	case !h.record(q, target, route, h.redirected):
 		return false
 	default:

@@ -52,7 +52,7 @@ func TestAnswers(t *testing.T) {
 			{"an alias in capitals", "GET", "http://sho.rt/aBC", 302, "https://example.com/a?b=c#d"},
 			{"capitals of a hash that may be automatic", "GET", "http://sho.rt/ABCDEFG", 404, ""},
 			{"an invalid hash", "GET", "http://sho.rt/wp-login.php", 404, ""},
-			{"a slash after the hash", "GET", "http://sho.rt/abc/", 404, ""},
+			{"a slash after the hash", "GET", "http://sho.rt/abc/", 302, "https://example.com/a?b=c#d"},
 			{"a second segment", "GET", "http://sho.rt/abc/def", 404, ""},
 			{"an escaped slash", "GET", "http://sho.rt/abc%2Fdef", 404, ""},
 			{"an inactive link", "GET", "http://sho.rt/off", 410, ""},

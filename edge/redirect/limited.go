@@ -11,14 +11,10 @@ func (h *Handler) limited(q *request, target resolve.Target, route []byte, most 
 	var v visitor
 	v.read(&q.Request.Header)
 	uncounted := h.uncounted(&v)
-	ticket, verdict := h.limits.Take(target.LinkID, most, uncounted == nil)
-	if verdict == limit.Unknown {
-		if q.loop != nil {
-			return false
-		}
-		ticket, verdict = h.limits.Await(target.LinkID, most, uncounted == nil)
-	}
+	ticket, verdict := h.take(q, target.LinkID, most, uncounted == nil)
 	switch {
+	case verdict == limit.Unknown:
+		return false
 	case verdict == limit.UsedUp:
 		return h.usedUp(q, target)
 	case verdict != limit.Open:
@@ -42,6 +38,16 @@ func (h *Handler) limited(q *request, target resolve.Target, route []byte, most 
 	h.redirected.Inc()
 	h.redirect(q, target)
 	return true
+}
+
+// take takes a click of a link, or only asks whether one is left if the visit does not count. limit.Unknown if a
+// goroutine has to ask the store.
+func (h *Handler) take(q *request, link, most int64, counts bool) (limit.Ticket, limit.Verdict) {
+	ticket, verdict := h.limits.Take(link, most, counts)
+	if verdict == limit.Unknown && q.loop == nil {
+		return h.limits.Await(link, most, counts)
+	}
+	return ticket, verdict
 }
 
 // usedUp answers a request for a link whose limit is used up, as if it had expired.

@@ -1,6 +1,7 @@
 package redirect
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 	"time"
@@ -22,17 +23,16 @@ const (
 // otherMethod answers a request that is neither GET nor HEAD: a POST is an attempt at a link's password. It returns
 // false on an event loop if a goroutine has to answer.
 func (h *Handler) otherMethod(q *request) bool {
-	path := q.Path()
-	if q.IsPost() && len(path) > 1 {
+	if q.IsPost() && len(q.path) > 0 {
 		if q.loop != nil {
 			return false
 		}
-		target, err, _ := h.find(q, path[1:])
+		target, err, _ := h.find(q)
 		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
 			h.answerError(q, target, err)
 			return true
 		}
-		if err == nil && asksPassword(target) {
+		if err == nil && hasPassword(target) {
 			return h.follow(q, target, nil)
 		}
 	}
@@ -41,11 +41,8 @@ func (h *Handler) otherMethod(q *request) bool {
 	return true
 }
 
-// asksPassword reports whether a link asks for a password.
-func asksPassword(target resolve.Target) bool {
-	if target.Stop != resolve.Extended {
-		return false
-	}
+// hasPassword reports whether a link has a password, for which it asks unless it has expired.
+func hasPassword(target resolve.Target) bool {
 	_, extension := target.Extended()
 	return extension.Password() != 0
 }
@@ -103,11 +100,20 @@ func (h *Handler) tryPassword(q *request, link int64) (right bool) {
 	return false
 }
 
+// cookiePath returns the path of a request as browsers compare it with cookies, or else the link's.
+func cookiePath(q *request) []byte {
+	path := q.URI().PathOriginal()
+	if bytes.ContainsAny(path, "%;") { // a cookie's path cannot hold them
+		path = append([]byte{'/'}, resolve.AsTyped(q.path)...)
+	}
+	return path
+}
+
 func (h *Handler) grant(q *request, link, version int64) {
 	var cookie fasthttp.Cookie
 	cookie.SetKey(grantCookie)
 	cookie.SetValue(h.passwords.Grant(link, version, q.now))
-	cookie.SetPathBytes(q.Path())
+	cookie.SetPathBytes(cookiePath(q))
 	cookie.SetMaxAge(int(password.Life / time.Second))
 	cookie.SetHTTPOnly(true)
 	cookie.SetSecure(h.secure || q.IsTLS())

@@ -74,6 +74,9 @@ func (t *Target) Extended() (location []byte, x Behaviour) {
 	return a.before, a.extension
 }
 
+// hash returns the hash of a link that was found.
+func (t *Target) hash() string { return string(t.entry.key()[8:]) }
+
 // Stop says why a link does not redirect.
 type Stop uint8
 
@@ -167,47 +170,47 @@ type Lookup struct {
 	host   pending[domainID]
 	link   pending[linkIDs] // if there is no flight of a host
 	domain *entry[domainID] // of the link
-	alias  bool             // it is of the alias that the hash stands for: see schema.AppendAlias
+	spelling
 }
 
-// TryResolve returns the link of a hash on a host at the time now, from memory: the link with this hash or, if there
-// is none, with the alias that has the hash in lower case, if its letter case does not matter. The host is a
-// request's, in lower case. CodeNotFound if there is no such link; ErrTooMany if the link is not cached and the client
-// has asked for too many that do not exist. The zero Addr is a client that is not bounded.
+// TryResolve returns the link that a path stands for on a host at the time now, from memory: see spelling. The host is
+// a request's, in lower case; the path has neither its first slash nor escapes. CodeNotFound if there is no such link;
+// ErrTooMany if the link is not cached and the client has asked for too many that do not exist. The zero Addr is a
+// client that is not bounded.
 //
 // If the host or the link has to be looked up, TryResolve begins the look-up and returns it, and w.Done is called once
 // when it has ended, perhaps before TryResolve returns. The caller then calls TryResolve again, with the look-up as
 // waited and a w that is not in use. CodeUnavailable if the look-up failed and nothing is cached. For a cached link
-// TryResolve does not allocate. It neither waits nor retains host and hash.
+// TryResolve does not allocate. It neither waits nor retains host and path.
 func (r *Resolver) TryResolve(
-	host, hash []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
-) (Target, *Lookup, error) {
-	var t Target
-	if waited == nil || !waited.alias {
-		var lookup *Lookup
-		var err error
-		if t, lookup, err = r.tryHash(host, hash, client, now, waited, w); err != errNotFound {
-			return t, lookup, err
-		}
-		waited = nil
+	host, path []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
+) (t Target, lookup *Lookup, err error) {
+	first := exact
+	if waited != nil {
+		first = waited.spelling
 	}
 	var buffer [schema.MaxAliasLen]byte
-	if len(hash) > len(buffer) {
-		return t, nil, errNotFound
-	}
-	alias, ok := schema.AppendAlias(buffer[:0], hash)
-	if !ok {
-		return t, nil, errNotFound
-	}
-	// The look-up of the hash itself has counted against the client's quota.
-	t, lookup, err := r.tryHash(host, alias, netip.Addr{}, now, waited, w)
-	if lookup != nil {
-		lookup.alias = true
+	for s := first; s < spellings; s++ {
+		hash, ok := s.of(path, buffer[:0])
+		if !ok {
+			continue
+		}
+		if s == inLowerCase { // the look-up of another spelling has counted against the client's quota
+			client = netip.Addr{}
+		}
+		t, lookup, err = r.tryHash(host, hash, client, now, waited, w)
+		if lookup != nil {
+			lookup.spelling = s
+		}
+		if err != errNotFound || t.host == nil {
+			break
+		}
+		waited = nil
 	}
 	return t, lookup, err
 }
 
-// tryHash is TryResolve for one spelling of the hash.
+// tryHash is TryResolve for one spelling of the path.
 func (r *Resolver) tryHash(
 	host, hash []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
 ) (Target, *Lookup, error) {
@@ -325,11 +328,11 @@ type waiting chan struct{}
 func (w waiting) Done() { w <- struct{}{} }
 
 // Resolve is TryResolve, and waits for look-ups.
-func (r *Resolver) Resolve(host, hash []byte, client netip.Addr, now time.Time) (Target, error) {
+func (r *Resolver) Resolve(host, path []byte, client netip.Addr, now time.Time) (Target, error) {
 	w := r.waiting.Get().(waiting)
 	defer r.waiting.Put(w)
 	for waited := (*Lookup)(nil); ; <-w {
-		t, lookup, err := r.TryResolve(host, hash, client, now, waited, w)
+		t, lookup, err := r.TryResolve(host, path, client, now, waited, w)
 		if lookup == nil {
 			return t, err
 		}
@@ -350,8 +353,8 @@ func (r *Resolver) WaitPreview(client netip.Addr, now time.Time) time.Duration {
 // Preview is Resolve for a page about the link. If the link redirects, Preview also reads it from the store. Such
 // pages never delay redirects: one query for them is under way at a time. ErrTooMany also if the client has asked for
 // too many of them.
-func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) (Target, schema.Link, error) {
-	target, err := r.Resolve(host, hash, client, now)
+func (r *Resolver) Preview(host, path []byte, client netip.Addr, now time.Time) (Target, schema.Link, error) {
+	target, err := r.Resolve(host, path, client, now)
 	if err == nil && target.Stop == Extended {
 		if target.Location, _ = target.Extended(); r.Blocks(&target) {
 			target.Location, target.Stop = nil, Unsafe
@@ -362,11 +365,7 @@ func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) 
 	}
 	var link schema.Link
 	err = r.readPage(client, now, func(ctx context.Context) (err error) {
-		domain := int64(target.host.value)
-		link, err = schema.FindLink(ctx, r.store, domain, string(hash))
-		if alias, ok := schema.AppendAlias(nil, hash); schema.ErrorCode(err) == schema.CodeNotFound && ok {
-			link, err = schema.FindLink(ctx, r.store, domain, string(alias))
-		}
+		link, err = schema.FindLink(ctx, r.store, int64(target.host.value), target.hash())
 		return err
 	})
 	return target, link, err
