@@ -3,6 +3,7 @@ package clickreport
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -65,7 +66,7 @@ type parser struct {
 
 func (p *parser) problem(field, text string) { p.problems[field] = append(p.problems[field], text) }
 
-// zone returns UTC if the zone is not valid. "" and "Local", which are zones for package time, are not.
+// zone returns UTC if the zone is not valid.
 func (p *parser) zone() *time.Location {
 	text, ok := p.value(FieldZone)
 	if !ok {
@@ -79,9 +80,15 @@ func (p *parser) zone() *time.Location {
 	return zone
 }
 
-// FindZone returns the time zone with that name, if reports may be in it.
+// zoneName matches names in the form of the IANA database, whose parts begin with a capital. The database of a machine
+// has other files: localtime and posixrules are the zone of the machine, posix/ and right/ hold copies, those in right/
+// with leap seconds.
+var zoneName = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$`)
+
+// FindZone returns the time zone with that name, if reports may be in it. It is the same on every machine: "Local" is
+// the machine's zone, and "Factory" the zone of a machine that has none.
 func FindZone(name string) (*time.Location, bool) {
-	if name == "" || name == "Local" || len(name) > maxZoneLen {
+	if name == "Local" || name == "Factory" || len(name) > maxZoneLen || !zoneName.MatchString(name) {
 		return nil, false
 	}
 	zone, err := time.LoadLocation(name)

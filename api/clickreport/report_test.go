@@ -118,7 +118,8 @@ func TestProblems(t *testing.T) {
 		{"limit=ten", "limit"}, {"from=2026-10-22 to=2026-11-22 interval=hour", "interval"}, {"from=2010-01-01", "from"},
 		{"device=phone", "device"}, {"device=Desktop", "device"}, {"device=", "device"}, {"country=de", "country"},
 		{"country=DEU", "country"},
-		{"country=Germany", "country"}, {"country=Ü", "country"}, {"language=DE", "language"}, {"language=de-AT", "language"},
+		{"country=Germany", "country"}, {"country=Ü", "country"}, {"language=DE", "language"}, {"language=de-AT",
+			"language"},
 		{"language=German", "language"},
 		{"country= language=", ""}, {"country=DE language=de device=other", ""},
 		{"language=Other os=any browser=any referrer=any", ""}, {"language=haw", ""},
@@ -130,6 +131,33 @@ func TestProblems(t *testing.T) {
 		_, problems := parse(strings.Split(c.fields, " ")...)
 		testkit.Equal(t, "fields with problems of "+c.fields,
 			strings.Join(slices.Sorted(maps.Keys(problems)), " "), c.problems)
+	}
+}
+
+// TestZones refuses names that mean another zone on another machine, or files that are no zones.
+func TestZones(t *testing.T) {
+	refused := []string{"", "Local", "local", "localtime", "Localtime", "LOCALTIME", "Factory", "posixrules",
+		"posix/UTC",
+		"posix/Europe/Berlin", "right/UTC", "right/Europe/Berlin", "Posix/UTC", "./localtime", "./posix/UTC",
+		"Etc/../localtime",
+		"Etc/./UTC", "Etc//UTC", "/etc/localtime", "../../../etc/localtime", "..", ".", "/", "Etc/", "/UTC", "UTC/",
+		"Europe",
+		"Europe/berlin", "europe/Berlin", "zone.tab", "zone1970.tab", "tzdata.zi", "leapseconds", "leap-seconds.list",
+		"+VERSION", "SECURITY", " UTC", "UTC ", "UTC\n", "UTC\x00", "Europe\\Berlin", "Europe/Ber\u013Ain", "UTC+2",
+		"Mars/Base"}
+	for _, name := range refused {
+		if zone, found := clickreport.FindZone(name); found {
+			t.Errorf("%q is the zone %v", name, zone)
+		}
+	}
+	for _, name := range []string{"UTC", "GMT", "Zulu", "Etc/UTC", "Etc/GMT+12", "Etc/GMT-14", "Etc/GMT0",
+		"Europe/Berlin",
+		"America/Argentina/Buenos_Aires", "America/North_Dakota/New_Salem", "America/Port-au-Prince", "Asia/Ho_Chi_Minh",
+		"Africa/Dar_es_Salaam", "Pacific/Apia", "EST5EDT", "GB-Eire", "NZ-CHAT", "W-SU", "PRC", "US/Eastern",
+		"America/Ciudad_Juarez"} {
+		if zone, found := clickreport.FindZone(name); !found || zone.String() != name {
+			t.Errorf("%s is no zone", name)
+		}
 	}
 }
 
