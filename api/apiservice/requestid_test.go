@@ -3,6 +3,7 @@ package apiservice_test
 import (
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,6 +49,25 @@ func TestRequestIDs(t *testing.T) {
 			}
 		})
 	}
+	t.Run("without secrets in the log, however the path is misspelled", func(t *testing.T) {
+		secret := strings.TrimPrefix(token, "ls_")
+		for i, path := range []string{"/dashboard/shared/", "/dashboard/Shared/", "/dashboard//shared/", "/share/",
+			"/api/v1/", "/api/v1/links/ls_", "/dashboard/shared%2F", "/api/v1/links%3Ftoken=ls_",
+			"/api/v1/links?token=ls_"} {
+			id := "secret-" + strconv.Itoa(i)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+path+secret, nil)
+			testkit.Must(t, err)
+			req.Header.Set("Authorization", "Bearer "+token)
+			req.Header.Set("X-Request-Id", id)
+			res, err := http.DefaultClient.Do(req)
+			testkit.Must(t, err)
+			res.Body.Close()
+			testkit.Eventually(t, "the log has the request", func() bool { return log.Contains("request_id=" + id + " ") })
+		}
+		if log.Contains(secret[:20]) || log.Contains(secret[20:]) {
+			t.Errorf("the log has a secret:\n%s", log)
+		}
+	})
 	t.Run("in the log of a failure", func(t *testing.T) {
 		testkit.Must(t, links.Close()) // openStores closes it again, which does no harm
 		for _, path := range []string{"/api/v1/links", "/dashboard/links"} {

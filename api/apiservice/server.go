@@ -12,7 +12,6 @@ import (
 	"linkstream/api/dashboard"
 	"linkstream/api/linkpassword"
 	"linkstream/api/request"
-	"linkstream/api/sharing"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/service"
 	"linkstream/schema/tracing"
@@ -137,8 +136,9 @@ func (r *router) end(http *fasthttp.RequestCtx, began time.Time) {
 	request.AnswerID(http)
 	request.EndSpan(http)
 	if r.log.Enabled(context.Background(), slog.LevelDebug) {
-		r.log.Debug("request", "request_id", request.ID(http), "method", string(http.Method()), "path",
-			sharing.Redact(string(http.URI().PathOriginal())), "status", http.Response.StatusCode(), "took", time.Since(began))
+		path := service.RedactPath(string(http.URI().PathOriginal()))
+		r.log.Debug("request", "request_id", request.ID(http), "method", string(http.Method()), "path", path, "status",
+			http.Response.StatusCode(), "took", time.Since(began))
 	}
 }
 

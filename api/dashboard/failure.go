@@ -6,8 +6,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/request"
-	"linkstream/api/sharing"
 	"linkstream/schema"
+	"linkstream/schema/service"
 )
 
 // failure is an error with a page of its own.
@@ -84,7 +84,7 @@ func (d *Dashboard) explain(c *call, err error) *failure {
 	case schema.CodeBusy:
 		return &failure{fasthttp.StatusServiceUnavailable, "Your account is busy", clientMessage(err, code)}
 	}
-	method, path := string(c.http.Method()), sharing.Redact(string(c.http.URI().PathOriginal()))
+	method, path := string(c.http.Method()), service.RedactPath(string(c.http.URI().PathOriginal()))
 	d.Log.Error("request failed", "request_id", request.ID(c.http), "method", method, "path", path, "error", err)
 	if code == schema.CodeUnavailable {
 		store := "link store"

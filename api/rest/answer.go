@@ -9,6 +9,7 @@ import (
 
 	"linkstream/api/request"
 	"linkstream/schema"
+	"linkstream/schema/service"
 )
 
 const (
@@ -139,7 +140,7 @@ func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body fa
 		}
 	}
 	a.log.Error("request failed", "request_id", request.ID(http), "method", string(http.Method()), "path",
-		string(http.URI().PathOriginal()), "error", err)
+		service.RedactPath(string(http.URI().PathOriginal())), "error", err)
 	if schema.ErrorCode(err) == schema.CodeUnavailable {
 		http.Response.Header.Set("Retry-After", storeRetryAfter)
 		cannot := &outage{what: "The service cannot answer"}

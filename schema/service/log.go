@@ -23,9 +23,9 @@ func (l *LogConfig) RegisterFlags(fs *flag.FlagSet) {
 // Validate returns nil, because a flag that can be parsed is valid.
 func (l *LogConfig) Validate() error { return nil }
 
-// Logger returns a logger that writes to w. It warns of flags without effect.
+// Logger returns a logger that writes to w, without secrets. It warns of flags without effect.
 func (l *LogConfig) Logger(w io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: l.Level}
+	options := &slog.HandlerOptions{Level: l.Level, ReplaceAttr: redactAttr}
 	log := slog.New(slog.NewTextHandler(w, options))
 	if l.JSON {
 		log = slog.New(slog.NewJSONHandler(w, options))

@@ -90,4 +90,6 @@ func ConnLogger(log *slog.Logger) fasthttp.Logger { return connLogger{log} }
 
 type connLogger struct{ log *slog.Logger }
 
-func (l connLogger) Printf(format string, args ...any) { l.log.Debug(fmt.Sprintf(format, args...)) }
+func (l connLogger) Printf(format string, args ...any) {
+	l.log.Debug(RedactPath(fmt.Sprintf(format, args...)))
+}
