@@ -41,7 +41,7 @@ func parseSettings(args []string, stderr io.Writer) (s settings, command []strin
 	s = settings{
 		api: apiservice.DefaultConfig(), links: postgres.DefaultConfig(),
 		clicks: clickhouse.DefaultConfig(), topics: stream.DefaultConfig(),
-		ops: service.OpsConfig{Listen: "127.0.0.1:9081"}, traces: tracing.DefaultConfig(),
+		ops: service.OpsConfig{Listen: service.OpsListenAPI}, traces: tracing.DefaultConfig(),
 	}
 	s.api.EdgeURL = service.DefaultEdgeURL
 	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,

@@ -20,7 +20,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg := settings{edgeservice.DefaultConfig()}
 	cfg.Resolve.URL = service.DefaultEdgeURL
 	database, topics, logs := postgres.DefaultConfig(), stream.DefaultConfig(), service.LogConfig{}
-	operators := service.OpsConfig{Listen: "127.0.0.1:9080"}
+	operators := service.OpsConfig{Listen: service.OpsListen}
 	command, err := service.ParseArgs("edge", usage, args, stderr, &cfg, &database, &topics, &logs, &operators)
 	if err != nil {
 		return err

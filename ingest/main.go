@@ -28,7 +28,7 @@ func main() { service.Main("ingest", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg, topics := ingestservice.DefaultConfig(), stream.DefaultConfig()
-	operators := service.OpsConfig{Listen: "127.0.0.1:9082"}
+	operators := service.OpsConfig{Listen: service.OpsListenIngest}
 	database, retention, logs := clickhouse.DefaultConfig(), clickhouse.DefaultRetention(), service.LogConfig{}
 	traces := tracing.DefaultConfig()
 	var check verify.Config

@@ -33,7 +33,7 @@ type Config struct {
 // DefaultConfig returns a configuration that works.
 func DefaultConfig() Config {
 	return Config{Data: "./data", FirstAccount: admin.FirstAccount{Email: admin.DefaultEmail},
-		Ops: service.OpsConfig{Listen: "127.0.0.1:9080"}, Traces: tracing.DefaultConfig(),
+		Ops: service.OpsConfig{Listen: service.OpsListen}, Traces: tracing.DefaultConfig(),
 		Edge: edgeservice.DefaultConfig(), API: apiservice.DefaultConfig()}
 }
 

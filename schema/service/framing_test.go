@@ -17,7 +17,7 @@ import (
 )
 
 func TestOperatorsFraming(t *testing.T) {
-	ops, _ := startOps(t, service.OpsConfig{})
+	ops, _ := startOps(t, service.OpsConfig{Hosts: "a.example"})
 	testkit.TestFraming(t, ops.Addr(), "/healthz", 200)
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/pprofhandler"
+
+	"linkstream/schema"
 )
 
 const (
@@ -29,11 +31,19 @@ const (
 	metricsPatience = 200 * time.Millisecond // longest wait of a request for metrics for the checks that it starts
 )
 
+// Defaults of -ops.listen.
+const (
+	OpsListen       = "127.0.0.1:9080" // of standalone and edge
+	OpsListenAPI    = "127.0.0.1:9081"
+	OpsListenIngest = "127.0.0.1:9082"
+)
+
 // OpsConfig is the Section of the operators' listener.
 type OpsConfig struct {
 	Listen string // address
 	Pprof  bool   // whether profiles are served
 	Public bool   // whether public ports answer /healthz, too
+	Hosts  string // names of this program that requests may have, separated by commas
 }
 
 // RegisterFlags binds the settings to flags.
@@ -43,14 +53,32 @@ func (c *OpsConfig) RegisterFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Pprof, "ops.pprof", c.Pprof, "serve profiles at /debug/pprof/ on -ops.listen")
 	fs.BoolVar(&c.Public, "ops.public", c.Public,
 		"also answer /healthz on public ports, for load balancers that cannot reach -ops.listen")
+	fs.StringVar(&c.Hosts, "ops.hosts", c.Hosts,
+		"`names`, separated by commas, at which operators reach -ops.listen, in addition to addresses and localhost")
 }
 
 // Validate returns every invalid setting.
 func (c *OpsConfig) Validate() error {
+	var errs []error
 	if err := CheckAddr(c.Listen); err != nil {
-		return fmt.Errorf("-ops.listen: %w", err)
+		errs = append(errs, fmt.Errorf("-ops.listen: %w", err))
 	}
-	return nil
+	if _, err := c.hosts(); err != nil {
+		errs = append(errs, fmt.Errorf("-ops.hosts: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// hosts returns the names in Hosts.
+func (c *OpsConfig) hosts() (names []schema.Host, err error) {
+	for name := range strings.FieldsFuncSeq(c.Hosts, func(r rune) bool { return r == ',' || r == ' ' }) {
+		host, err := schema.ParseHost(name)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+		names = append(names, host)
+	}
+	return names, nil
 }
 
 // Unready is the error of a service that cannot do its work.
@@ -69,6 +97,7 @@ func (e *Unready) Unwrap() error { return e.Cause }
 type Ops struct {
 	listener net.Listener
 	log      *slog.Logger
+	hosts    []schema.Host
 	pprof    bool
 	close    func()
 
@@ -91,11 +120,16 @@ type Ops struct {
 
 // ListenOps listens on cfg.Listen and serves until Close.
 func ListenOps(cfg OpsConfig, log *slog.Logger) (*Ops, error) {
+	hosts, err := cfg.hosts()
+	if err != nil {
+		return nil, fmt.Errorf("-ops.hosts: %w", err)
+	}
 	listener, err := Listen(cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("-ops.listen: %w", err)
 	}
-	o := &Ops{listener: listener, log: log, pprof: cfg.Pprof, waiting: "its start", sets: []*metrics.Set{metrics.NewSet()}}
+	o := &Ops{listener: listener, log: log, hosts: hosts, pprof: cfg.Pprof, waiting: "its start",
+		sets: []*metrics.Set{metrics.NewSet()}}
 	o.sets[0].RegisterMetricsWriter(o.writeReadiness)
 	server := &fasthttp.Server{
 		Handler: o.handle, ReadTimeout: opsTimeout, WriteTimeout: opsTimeout, IdleTimeout: time.Minute,
@@ -175,6 +209,8 @@ func (o *Ops) handler(path string) fasthttp.RequestHandler {
 func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.Set("Cache-Control", "no-store")
 	switch path := string(ctx.Path()); {
+	case !o.named(string(ctx.Host())):
+		ctx.Error("use an address, localhost or a name in -ops.hosts\n", fasthttp.StatusMisdirectedRequest)
 	case AnswerHealth(ctx):
 	case path == "/readyz":
 		ctx.SetContentType("text/plain; charset=utf-8")
@@ -200,6 +236,14 @@ func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 		}
 		ctx.Error("not found\n", fasthttp.StatusNotFound)
 	}
+}
+
+// named reports whether a request may have a Host header. The pages of a website whose name resolves to this listener
+// (DNS rebinding) may read its answers, but their requests have the website's name. Browsers always send a host.
+func (o *Ops) named(header string) bool {
+	name, _ := schema.CutPort(header)
+	host, err := schema.ParseHost(name)
+	return header == "" || err == nil && (host.IsAddr() || host.IsLocal() || slices.Contains(o.hosts, host))
 }
 
 // writeReadiness writes the result of /readyz as metrics. While a check hangs, it writes the previous result, if there

@@ -1,16 +1,20 @@
 package service_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
 
 	"linkstream/schema/service"
 	"linkstream/schema/testkit"
@@ -71,7 +75,8 @@ func TestReadiness(t *testing.T) {
 		if body := wantOps(t, ops, "/readyz", 503, ""); body != "not ready: link store, click store, a service\n" {
 			t.Errorf("body %q", body)
 		}
-		if n := strings.Count(log.String(), "not ready"); n != 1 || !strings.Contains(log.String(), "secret of link store") {
+		if n := strings.Count(log.String(), "not ready"); n != 1 || !strings.Contains(log.String(),
+			"secret of link store") {
 			t.Errorf("logged %d times: %s", n, log)
 		}
 	})
@@ -113,7 +118,8 @@ func TestReadiness(t *testing.T) {
 			return nil
 		}, metrics.NewSet())
 		page := func() string { return wantOps(t, ops, "/metrics", 200, "\n# TYPE linkstream_ready gauge\n") }
-		if text := page(); !strings.Contains(text, "\nlinkstream_ready 1\n") || strings.Contains(text, "linkstream_missing") {
+		if text := page(); !strings.Contains(text, "\nlinkstream_ready 1\n") || strings.Contains(text,
+			"linkstream_missing") {
 			t.Errorf("metrics of a program that is ready:\n%s", text)
 		}
 		fails.Store(true)
@@ -158,15 +164,62 @@ func TestOpsPaths(t *testing.T) {
 	})
 }
 
+// A website whose name leads a browser to the listener gets nothing (DNS rebinding).
+func TestOpsHosts(t *testing.T) {
+	ops, _ := startOps(t, service.OpsConfig{Hosts: "Node7.example.com, edge"})
+	ops.Handle("/tls/ask", func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("yes") })
+	answer := func(host, path string) int {
+		conn, err := net.Dial("tcp", ops.Addr())
+		testkit.Must(t, err)
+		defer conn.Close()
+		version := 1
+		if host == "" { // which HTTP/1.1 does not allow
+			version = 0
+		}
+		fmt.Fprintf(conn, "GET %s HTTP/1.%d\r\n%sConnection: close\r\n\r\n", path, version, host)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		testkit.Must(t, err)
+		defer res.Body.Close()
+		return res.StatusCode
+	}
+	paths := []string{"/healthz", "/metrics", "/tls/ask"}
+	for _, host := range []string{"127.0.0.1", "127.0.0.1:9080", "10.1.2.3:9080", "203.0.113.7", "[::1]:9080", "[::1]",
+		"[2001:db8::1]:9080", "[::ffff:10.1.2.3]:80", "localhost", "localhost:9080", "LocalHost", "localhost.:9080",
+		"a.localhost", "node7.example.com", "NODE7.EXAMPLE.COM:9080", "node7.example.com.", "edge", "edge:9080"} {
+		for _, path := range paths {
+			testkit.Equal(t, host+path, answer("Host: "+host+"\r\n", path), 200)
+		}
+	}
+	testkit.Equal(t, "without a host", answer("", "/metrics"), 200)
+	for _, host := range []string{"evil.example", "evil.example:9080", "localhost.evil.example",
+		"127.0.0.1.evil.example",
+		"127.0.0.1.nip.io", "localhost-", "notlocalhost", "metrics", "node7.example.com.evil.example",
+		"x.node7.example.com",
+		"[evil.example]", "127.0.0.1x", "0x7f.evil.example", "evil.example, localhost", "localhost evil.example"} {
+		for _, path := range append(paths, "/readyz", "/none") {
+			if got := answer("Host: "+host+"\r\n", path); got != 421 && got != 400 {
+				t.Errorf("%s at %s: %d", path, host, got)
+			}
+		}
+	}
+	// A target in absolute form has the name, too.
+	if got := answer("Host: localhost\r\n", "http://evil.example/metrics"); got != 421 {
+		t.Errorf("an absolute target: %d", got)
+	}
+}
+
 func TestOpsConfig(t *testing.T) {
 	cfg := service.OpsConfig{Listen: "127.0.0.1:9080"}
 	fs := flag.NewFlagSet("test", flag.ContinueOnError)
-	_, err := service.Parse(fs, []string{"-ops.listen", "127.0.0.1:9999", "-ops.pprof", "-ops.public"}, &cfg)
-	if want := (service.OpsConfig{Listen: "127.0.0.1:9999", Pprof: true, Public: true}); err != nil || cfg != want {
+	_, err := service.Parse(fs, []string{"-ops.listen", "127.0.0.1:9999", "-ops.pprof", "-ops.public",
+		"-ops.hosts=a,b"}, &cfg)
+	if want := (service.OpsConfig{Listen: "127.0.0.1:9999", Pprof: true, Public: true,
+		Hosts: "a,b"}); err != nil || cfg != want {
 		t.Errorf("got %+v, error %v", cfg, err)
 	}
-	cfg.Listen = "nowhere"
-	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "-ops.listen: ") {
+	cfg.Listen, cfg.Hosts = "nowhere", "a,b_,c-"
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "-ops.listen: ") ||
+		!strings.Contains(err.Error(), `-ops.hosts: "c-"`) {
 		t.Errorf("error %v", err)
 	}
 }
