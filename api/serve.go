@@ -10,6 +10,7 @@ import (
 	"linkstream/api/apiservice"
 	"linkstream/api/dashboard"
 	"linkstream/api/invalidation"
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/linkstore/postgres"
@@ -72,6 +73,9 @@ func serve(ctx context.Context, cfg settings, db schema.Database, client *stream
 	}
 	defer func() { err = errors.Join(err, clicks.Close()) }()
 	defer migrateClicks(ctx, clicks, report)()
+	if cfg.api.Private, err = links.ParseAddresses(ops.Addr()); err != nil {
+		return err
+	}
 	api, err := apiservice.New(cfg.api, db, clicks, clickLog{client, clicks}, log)
 	if err != nil {
 		return err

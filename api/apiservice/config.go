@@ -29,6 +29,7 @@ type Config struct {
 	Blocklist      string          // paths of blocklist files, separated by commas
 	OwnHosts       string          // more addresses of the service, separated by commas: see links.ParseAddress
 	Own            []links.Address // still more; set by the program
+	Private        []links.Address // of listeners that are for operators; set by the program
 	Domains        customdomain.Config
 	WebhookAllow   webhook.Networks // that receivers of webhooks may be in though they are not public
 	Tracer         *tracing.Tracer  // of requests; nil: none; set by the program
@@ -104,13 +105,6 @@ func (c *Config) Validate() error {
 
 // ownAddresses returns the addresses in Own and OwnHosts.
 func (c *Config) ownAddresses() ([]links.Address, error) {
-	own := slices.Clone(c.Own)
-	for s := range strings.FieldsFuncSeq(c.OwnHosts, func(r rune) bool { return r == ',' }) {
-		address, err := links.ParseAddress(s)
-		if err != nil {
-			return nil, err
-		}
-		own = append(own, address)
-	}
-	return own, nil
+	named, err := links.ParseAddresses(strings.Split(c.OwnHosts, ",")...)
+	return slices.Concat(c.Own, named), err
 }

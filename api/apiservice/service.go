@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -134,12 +135,12 @@ func (s *Service) compose(cfg Config) error {
 	s.rankings = clickreport.NewRankings(clicks, s.log)
 	s.live = live.NewHub(s.clicks, s.links, lag.CountedUntil, cfg.MaxConnections/2, s.metrics, s.log)
 	s.imports = transfer.NewUploads(s.links, transfer.NewImporter(s.shortener, s.links, s.links), s.log)
-	receivers := webhook.Config{Allow: cfg.WebhookAllow, Own: []schema.Host{cfg.EdgeURL.Host(), s.url.Host()}}
-	for _, address := range own {
-		if address.Host() != "" {
-			receivers.Own = append(receivers.Own, address.Host())
-		}
+	others, err := links.ParseAddresses(service.OpsListen, service.OpsListenAPI, service.OpsListenIngest)
+	if err != nil {
+		return err
 	}
+	receivers := webhook.Config{Allow: cfg.WebhookAllow, Own: slices.Concat(own, cfg.Private, others,
+		[]links.Address{listener}, links.AddressesOf(cfg.EdgeURL), links.AddressesOf(s.url))}
 	s.webhooks = webhook.New(receivers, s.links, func(link schema.Link) any { return rest.LinkFields(s.shortener, link) },
 		s.metrics, s.log)
 	shares := sharing.New(s.url, s.links, s.shortener, cfg.Now)

@@ -41,8 +41,37 @@ func ParseAddress(s string) (Address, error) {
 	return Address{host, port}, nil
 }
 
+// ParseAddresses is ParseAddress for some, without those that are empty.
+func ParseAddresses(some ...string) (all []Address, err error) {
+	for _, s := range some {
+		if s == "" {
+			continue
+		}
+		address, err := ParseAddress(s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, address)
+	}
+	return all, nil
+}
+
 // Host returns the host, "" for every address of this machine.
 func (a Address) Host() schema.Host { return a.host }
+
+// Port returns the port, 0 for every port.
+func (a Address) Port() uint16 {
+	n, _ := strconv.ParseUint(a.port, 10, 16)
+	return uint16(n)
+}
+
+// AddressesOf returns where clients reach a public base: without a port, at the ports of http and https.
+func AddressesOf(base schema.BaseURL) []Address {
+	if base.Port() != "" {
+		return []Address{AddressOf(base)}
+	}
+	return []Address{{base.Host(), "80"}, {base.Host(), "443"}}
+}
 
 // AddressOf returns the address of a public base. Without a port it stands for all ports of its host.
 func AddressOf(base schema.BaseURL) Address { return Address{base.Host(), base.Port()} }

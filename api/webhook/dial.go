@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,21 +93,24 @@ func isPublic(addr netip.Addr) bool {
 // dialer decides which addresses a sender connects to.
 type dialer struct {
 	allow  Networks
-	own    func(netip.Addr) bool // of this service
-	secure bool                  // for https
+	own    *ownAddresses
+	secure bool // for https
 }
 
-// check returns nil if the dialer may connect to an address.
-func (d *dialer) check(addr netip.Addr) error {
-	addr = addr.WithZone("").Unmap()
+// check returns nil if the dialer may connect to an address. The operator allows receivers in networks, not this
+// service, which is therefore refused before.
+func (d *dialer) check(to netip.AddrPort) error {
+	addr := to.Addr().WithZone("").Unmap()
 	switch plain := plainAddr(addr); {
+	case d.own.contain(plain, to.Port()):
+		return errOwn
 	case d.allow.contain(addr) || plain.IsValid() && d.allow.contain(plain):
 		return nil
 	case !d.secure:
 		return errPlain
 	case !isPublic(addr):
 		return errNotPublic
-	case d.own(plain):
+	case d.own.contain(plain, anyPort):
 		return errOwn
 	}
 	return nil
@@ -118,7 +123,7 @@ func (d *dialer) control(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	return d.check(to.Addr())
+	return d.check(to)
 }
 
 // newTransport returns a transport that connects to addresses that the dialer permits.
@@ -131,44 +136,68 @@ func newTransport(d *dialer) *http.Transport {
 	}
 }
 
-// ownHosts finds the addresses of hosts of the service. Names may get others, so they are looked up every minute. While
-// the resolver does not answer, a name keeps the addresses that it had.
-type ownHosts struct {
-	hosts []schema.Host
+// ownAddresses finds the addresses of the service. Names may get others, so they are looked up every minute. While the
+// resolver does not answer, a name keeps the addresses that it had.
+type ownAddresses struct {
+	all   []links.Address
 	mu    sync.Mutex
-	named map[schema.Host][]netip.Addr
+	found map[schema.Host][]netip.Addr
 	until time.Time // the next look-up
 }
 
-func (o *ownHosts) contain(addr netip.Addr) bool {
+// anyPort stands for every port.
+const anyPort = 0
+
+// contain reports whether an address and port is the service's. On this machine, the ports of all its addresses are: a
+// listener may be reached at other addresses of the machine than its own, and a proxy may stand before it.
+func (o *ownAddresses) contain(addr netip.Addr, port uint16) bool {
+	here := addr.IsValid() && (schema.Host(addr.String()).IsLocal() || links.OfThisMachine(addr))
+	return here && port == anyPort || slices.ContainsFunc(o.all, func(a links.Address) bool {
+		return here && port == a.Port() || o.isOf(a, port) && slices.Contains(o.addrs(a.Host()), addr)
+	})
+}
+
+// isOf reports whether a port is one of an address of the service.
+func (o *ownAddresses) isOf(a links.Address, port uint16) bool {
+	return port == anyPort || a.Port() == anyPort || a.Port() == port
+}
+
+// name reports whether a host and port is one of the service's by its name.
+func (o *ownAddresses) name(host schema.Host, port uint16) bool {
+	return slices.ContainsFunc(o.all, func(a links.Address) bool { return a.Host() == host && o.isOf(a, port) })
+}
+
+// addrs returns the addresses of a host of the service, none for "".
+func (o *ownAddresses) addrs(host schema.Host) []netip.Addr {
+	switch {
+	case host == "":
+		return nil
+	case host.IsAddr():
+		return []netip.Addr{host.Addr()}
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if now := time.Now(); now.After(o.until) {
 		o.lookUp()
 		o.until = now.Add(time.Minute)
 	}
-	for _, host := range o.hosts {
-		if host.Addr() == addr || slices.Contains(o.named[host], addr) {
-			return true
-		}
-	}
-	return links.OfThisMachine(addr)
+	return o.found[host]
 }
 
-func (o *ownHosts) lookUp() {
-	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+func (o *ownAddresses) lookUp() {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout/2)
 	defer cancel()
-	for _, host := range o.hosts {
-		if host.IsAddr() {
+	for _, a := range o.all {
+		if a.Host() == "" || a.Host().IsAddr() {
 			continue
 		}
-		addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", string(host))
+		addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", string(a.Host()))
 		if unknown := new(net.DNSError); err != nil && !(errors.As(err, &unknown) && unknown.IsNotFound) {
 			continue
 		}
-		o.named[host] = nil
+		o.found[a.Host()] = nil
 		for _, addr := range addrs {
-			o.named[host] = append(o.named[host], plainAddr(addr))
+			o.found[a.Host()] = append(o.found[a.Host()], plainAddr(addr))
 		}
 	}
 }
@@ -192,13 +221,18 @@ func (s *Sender) CheckURL(text string) (problem string) {
 	if err != nil {
 		return "The host of the URL is not valid."
 	}
-	d := s.secure
+	d, port := s.secure, cmp.Or(u.Port(), "443")
 	if u.Scheme == "http" {
-		d = s.plain
+		d, port = s.plain, cmp.Or(u.Port(), "80")
 	}
-	addr := host.Addr()
-	if addr.IsValid() && d.check(addr) != nil || !addr.IsValid() &&
-		(host.IsLocal() && len(d.allow) == 0 || slices.Contains(s.own.hosts, host)) {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return "The port of the URL is not valid."
+	}
+	to := netip.AddrPortFrom(host.Addr(), uint16(n))
+	closed := len(d.allow) == 0
+	if to.IsValid() && d.check(to) != nil || closed && (host.IsLocal() || s.own.name(host, anyPort)) ||
+		s.own.name(host, to.Port()) {
 		return "The URL must lead to a public address that is not one of this service."
 	}
 	return ""

@@ -34,9 +34,9 @@ func (s *Sender) Attempt(ctx context.Context, hook schema.Webhook, d schema.Deli
 }
 
 // Check returns why a sender does not connect to an address.
-func (s *Sender) Check(secure bool, addr netip.Addr) error {
+func (s *Sender) Check(secure bool, to netip.AddrPort) error {
 	if secure {
-		return s.secure.check(addr)
+		return s.secure.check(to)
 	}
-	return s.plain.check(addr)
+	return s.plain.check(to)
 }

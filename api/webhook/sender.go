@@ -22,6 +22,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"linkstream/api/links"
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
@@ -63,7 +64,7 @@ func NewSecret() string {
 // Config says which addresses a sender may call.
 type Config struct {
 	Allow Networks
-	Own   []schema.Host // of this service
+	Own   []links.Address // of this service
 }
 
 // Sender sends the deliveries that wait.
@@ -71,7 +72,7 @@ type Sender struct {
 	store         schema.WebhookStore
 	link          func(schema.Link) any // a link as the API shows it
 	plain, secure *dialer
-	own           *ownHosts
+	own           *ownAddresses
 	http, https   *http.Transport
 	sending       *turns.Bound // webhooks that are sent to
 	pauses        []time.Duration
@@ -83,11 +84,11 @@ type Sender struct {
 // New returns a sender. link returns a link as the API shows it. It sends nothing until Run is called.
 func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set,
 	log *slog.Logger) *Sender {
-	own := &ownHosts{hosts: cfg.Own, named: map[schema.Host][]netip.Addr{}}
+	own := &ownAddresses{all: cfg.Own, found: map[schema.Host][]netip.Addr{}}
 	s := &Sender{store: store, link: link, own: own, pauses: retries, log: log,
 		sending: turns.NewBound(maxSending, schema.MaxWebhooks),
-		plain:   &dialer{allow: cfg.Allow, own: own.contain},
-		secure:  &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
+		plain:   &dialer{allow: cfg.Allow, own: own},
+		secure:  &dialer{allow: cfg.Allow, own: own, secure: true}}
 	s.http, s.https = newTransport(s.plain), newTransport(s.secure)
 	counter := func(name, help string) *metrics.Counter {
 		name = "linkstream_api_webhook_" + name + "_total"

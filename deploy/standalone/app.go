@@ -14,6 +14,7 @@ import (
 	"linkstream/api/apiservice"
 	"linkstream/api/dashboard"
 	"linkstream/api/invalidation"
+	apilinks "linkstream/api/links"
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/count"
 	"linkstream/ingest/ingestservice"
@@ -107,6 +108,9 @@ func (a *App) createServices(
 	}
 	a.cfg.Edge.ChangesPushed = true // by the relay
 	if a.edge, err = edgeservice.New(a.cfg.Edge, links, topics, log.With("service", "edge")); err != nil {
+		return err
+	}
+	if a.cfg.API.Private, err = apilinks.ParseAddresses(a.ops.Addr(), a.edge.Addr(), a.edge.TLSAddr()); err != nil {
 		return err
 	}
 	drop := dropper{a.edge, log}
