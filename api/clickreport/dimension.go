@@ -21,6 +21,7 @@ type Words struct {
 	None    string // for clicks without a name
 	Unknown string // why no click has a name; "": the list says it
 	Rare    bool   // most links have no click with a name
+	Targets bool   // names are parts of the URLs that links lead to
 	shown   func(name string) string
 	problem string                 // of a name that is not valid
 	valid   func(name string) bool // nil: any name is
@@ -59,7 +60,8 @@ var words = map[schema.Dimension]Words{
 	schema.ByRoute: {List: "routes", Title: "Routes", Name: "Route", None: "Long URL", Rare: true,
 		problem: "The route must be the name of a rule or variant, or empty for the long URL.",
 		valid:   func(name string) bool { return name == "" || name == schema.OtherName || schema.ValidTag(name) }},
-	schema.ByCampaign: {List: "campaigns", Title: "Campaigns", Name: "Campaign", None: "None", Rare: true},
+	schema.ByCampaign: {List: "campaigns", Title: "Campaigns", Name: "Campaign", None: "None", Rare: true,
+		Targets: true},
 }
 
 // WordsOf returns the words for a dimension.

@@ -59,6 +59,7 @@ type click struct {
 	device                     schema.Device
 	browser, referrer, country string
 	os, language, route        string
+	campaign                   string
 	visitor                    uint64
 }
 
@@ -83,6 +84,7 @@ func (s *testService) count(t *testing.T, clicks ...click) {
 			b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
 			b.OS, b.Language = append(b.OS, c.os), append(b.Language, c.language)
 			b.Route, b.Visitor = append(b.Route, c.route), append(b.Visitor, c.visitor)
+			b.Campaign = append(b.Campaign, c.campaign)
 		}
 	}
 	testkit.Must(t, s.clicks.InsertClicks(t.Context(), storetest.NoNames(&b)))

@@ -241,6 +241,9 @@ func (d *Dashboard) clickReport(
 		if _, filtered := asked.Filter[by]; !filtered && clickreport.WordsOf(by).Rare && !isNamed(got.Names[by]) {
 			continue // most links have neither rules nor variants nor UTM parameters
 		}
+		if c.hides(by) {
+			continue
+		}
 		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals.Period))
 	}
 	report.Top, err = d.topLinks(c, got.Links)

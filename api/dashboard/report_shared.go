@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -111,8 +110,14 @@ func withoutReport(err error) error {
 // sharedQuery returns the fields of the query that select the clicks of a shared report.
 func (c *call) sharedQuery() string {
 	known := url.Values{}
-	for _, field := range slices.Concat([]string{clickreport.FieldFrom, clickreport.FieldTo, clickreport.FieldZone,
-		clickreport.FieldInterval, fieldCompare}, dimensionFields()) {
+	fields := []string{clickreport.FieldFrom, clickreport.FieldTo, clickreport.FieldZone, clickreport.FieldInterval,
+		fieldCompare}
+	for _, by := range schema.Dimensions() {
+		if !c.hides(by) { // a filter would tell whether a guess is right
+			fields = append(fields, string(by))
+		}
+	}
+	for _, field := range fields {
 		if c.http.QueryArgs().Has(field) {
 			known.Set(field, cut(c.query(field), maxSharedName))
 		}
@@ -120,14 +125,12 @@ func (c *call) sharedQuery() string {
 	return known.Encode()
 }
 
-func dimensionFields() (fields []string) {
-	for _, by := range schema.Dimensions() {
-		fields = append(fields, string(by))
-	}
-	return fields
+// hides reports whether the readers of a report do not see the names of a dimension.
+func (c *call) hides(by schema.Dimension) bool {
+	return c.share != nil && c.share.HideTargets && clickreport.WordsOf(by).Targets
 }
 
-// makeShared makes the page for a URI when it is the share's turn. It is the same for all readers.
+// makeShared makes the page for a URI. It is the same for all readers.
 func (d *Dashboard) makeShared(
 	ctx context.Context, share schema.Share, owner schema.Account, uri string,
 ) (sharedPage, error) {

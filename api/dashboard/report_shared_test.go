@@ -2,6 +2,8 @@ package dashboard_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -81,16 +83,48 @@ func TestSharedReports(t *testing.T) {
 			t.Error("readers choose the links")
 		}
 	})
-	t.Run("hide targets", func(t *testing.T) {
-		reader := s.browser(t)
-		for _, scope := range [][]string{{"hash", "sale", "domain_id", "0"}, {"tag", "spring"}} {
+	t.Run("hide targets, and what is known of them", func(t *testing.T) {
+		const card = `{"title":"Card","description":"","image":"https://image.example/zebra.png"}`
+		behaved := s.addLink(t, "behaved", "https://target.example/?utm_source=zebra&utm_term=zebra-term")
+		var behaviour schema.Behaviour
+		testkit.Must(t, json.Unmarshal([]byte(`{"rules":[{"name":"phones","if":{"device":["mobile"]},`+
+			`"url":"https://rule.example/zebra"}],"card":`+card+`}`), &behaviour))
+		testkit.Must(t, s.links.UpdateLink(t.Context(), &behaved, schema.LinkEdit{Tags: &[]string{"spring"},
+			ExpiredURL: new("https://expired.example/zebra"), Behaviour: &behaviour}, time.Now()))
+		s.count(t, click{link: behaved, at: s.now(), times: 4, route: "phones", campaign: "zebra / mail / launch"},
+			click{link: behaved, at: s.now(), campaign: "other"})
+		shown := owner.share(t, "hash", "behaved", "domain_id", "0")
+		s.browser(t).get(shown).want(t, http.StatusOK, "leads to https://target.example/", "zebra / mail / launch", "phones")
+		for i, scope := range [][]string{{"hash", "behaved", "domain_id", "0"}, {"tag", "spring"}, {"domain_id", "0"}, {}} {
+			reader := s.browser(t)
+			reader.fields = http.Header{"X-Forwarded-For": {fmt.Sprintf("192.0.2.%d", i)}}
 			path := owner.share(t, append(scope, "hide_targets", "true")...)
-			page := reader.get(path)
-			wantReadable(t, page, path, "Clicks 15")
-			if strings.Contains(page.body, "target.example") {
-				t.Errorf("the page has the target: %s", page.text())
+			all := reader.get(path)
+			wantReadable(t, all, path, "phones")
+			clicks := regexp.MustCompile(`Clicks \d+`).FindString(all.text())
+			for _, query := range []string{"", "?campaign=zebra+%2F+mail+%2F+launch", "?campaign=", "?campaign=none",
+				"?limit=1000",
+				"?list=campaign", "?interval=hour", "?CAMPAIGN=other", "?route=phones&campaign=other", "?route=phones"} {
+				page := reader.get(path + query)
+				for _, secret := range []string{"target.example", "expired.example", "rule.example", "image.example",
+					"zebra", "launch", "Campaign"} {
+					if strings.Contains(page.body, secret) {
+						t.Errorf("the page of %v%s has %q: %s", scope, query, secret, page.text())
+					}
+				}
+				if !strings.Contains(query, "route") && !strings.Contains(page.text(), clicks) { // no guess is confirmed
+					t.Errorf("%s narrows the report: %s", query, page.text())
+				}
+			}
+			for _, file := range []string{".csv", "/clicks.csv", "/report.csv", "?part=report", "/qr.svg"} {
+				if page := reader.get(path + file); strings.Contains(page.body, "zebra") || strings.Contains(page.body, "launch") {
+					t.Errorf("%s has a target: %s", file, page.text())
+				}
 			}
 		}
+		owner.get("/dashboard/shares").want(t, http.StatusOK,
+			"Short links, titles, tags and the names of rules and variants stay visible")
+		testkit.Must(t, s.links.DeleteLink(t.Context(), behaved, time.Now()))
 	})
 	t.Run("are in the time zone of the account, not of the reader", func(t *testing.T) {
 		testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{TimeZone: "Asia/Tokyo"}))
