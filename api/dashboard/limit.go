@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -72,11 +73,12 @@ const readerPace = 10  // requests per second of a network, on average over pace
 const sharedPace = 100 // requests per second of one shared report, likewise
 
 // Pages of shared reports that are not kept are made in turns: by the account whose reports they are, one at a time of
-// an account, and within an account by share. An account and a share pause after each page for as long as it took, so
-// that readers of an account read clicks at most half of the time.
+// an account, within an account by share, and within a share by the network of the reader. All of them pause after each
+// page for as long as it took, so that readers of an account read clicks at most half of the time.
 var (
 	sharedByAccount = turns.Limits{Places: 2, PlacesEach: 1, Waiting: 1024, WaitingEach: 64}
-	sharedByShare   = turns.Limits{PlacesEach: 1, WaitingEach: 8}
+	sharedByShare   = turns.Limits{PlacesEach: 1, WaitingEach: 32}
+	sharedByNetwork = turns.Limits{PlacesEach: 1, WaitingEach: 4}
 )
 
 // sharedPages keeps pages for a while, at most some 25 MiB of them.
@@ -86,32 +88,37 @@ var sharedPages = reads.Limits{
 
 // readers has the limits and the kept pages of all readers of shared reports.
 type readers struct {
-	byNetwork, byShare *turns.Bucket // requests
-	accounts, shares   *turns.Turns
-	pages              *reads.Results[sharedKey, sharedPage]
+	byNetwork, byShare         *turns.Bucket // requests
+	accounts, shares, networks *turns.Turns
+	pages                      *reads.Results[sharedKey, sharedPage]
 }
 
 func newReaders() *readers {
 	return &readers{turns.NewBucket(readerPace, paceOver), turns.NewBucket(sharedPace, paceOver),
-		turns.New(sharedByAccount), turns.New(sharedByShare), reads.NewResults[sharedKey, sharedPage](sharedPages)}
+		turns.New(sharedByAccount), turns.New(sharedByShare), turns.New(sharedByNetwork),
+		reads.NewResults[sharedKey, sharedPage](sharedPages)}
 }
 
-// take waits for the turn of a share. After nil, leave must follow.
-func (r *readers) take(ctx context.Context, account, share turns.Client) (leave func(), err error) {
-	if err := r.shares.Take(ctx, share, 1); err != nil {
-		return nil, err
+// take waits for the turn of a network at a share of an account. After nil, leave must follow.
+func (r *readers) take(ctx context.Context, account, share, network turns.Client) (leave func(), err error) {
+	var taken []func()
+	leaveAll := func() {
+		for _, leave := range slices.Backward(taken) {
+			leave()
+		}
 	}
-	if err := r.accounts.Take(ctx, account, 1); err != nil {
-		r.shares.Leave(share)
-		return nil, err
+	for _, of := range []struct {
+		turns  *turns.Turns
+		client turns.Client
+	}{{r.networks, network.Of(share)}, {r.shares, share}, {r.accounts, account}} {
+		if err := of.turns.Take(ctx, of.client, 1); err != nil {
+			leaveAll()
+			return nil, err
+		}
+		taken = append(taken, func() { of.turns.Leave(of.client) })
 	}
 	began := time.Now()
-	return func() {
-		time.AfterFunc(time.Since(began), func() {
-			r.accounts.Leave(account)
-			r.shares.Leave(share)
-		})
-	}, nil
+	return func() { time.AfterFunc(time.Since(began), leaveAll) }, nil
 }
 
 // sharedKey names a page: a share, and the fields of the query that matter.

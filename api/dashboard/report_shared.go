@@ -50,8 +50,12 @@ func admitReader(c *call) (bool, error) {
 	err := c.turn.LookUp(func() error {
 		c.setDeadline()
 		share, owner, err := d.Shares.Open(c.ctx, secret)
-		if err == nil {
+		switch schema.ErrorCode(err) {
+		case "":
+			c.turn.TrustAs(turns.Readers(owner.ID))
 			c.readAs(share, owner)
+		case schema.CodeNotFound:
+			c.turn.Distrust()
 		}
 		return err
 	})
@@ -80,9 +84,14 @@ func (d *Dashboard) showShared(c *call) error {
 	key := sharedKey{c.share.ID, c.sharedQuery()}
 	path, share, owner := string(c.http.URI().PathOriginal()), *c.share, c.account
 	judge := func(reads.Result[sharedPage]) reads.Use { return reads.Old }
-	of := turns.Readers(owner.ID)
+	of, network := turns.Readers(owner.ID), c.site()
 	page, err := d.readers.pages.Of(c.ctx, of, key, judge, func(ctx context.Context) (sharedPage, error) {
-		return d.makeShared(ctx, share, owner, path+"?"+key.query)
+		leave, err := d.readers.take(ctx, of, turns.Item(share.ID), network)
+		if err != nil {
+			return sharedPage{}, err
+		}
+		defer leave()
+		return d.makeShared(reads.As(ctx, of), share, owner, path+"?"+key.query)
 	})
 	if page == nil {
 		return withoutReport(err)
@@ -134,13 +143,7 @@ func (c *call) hides(by schema.Dimension) bool {
 func (d *Dashboard) makeShared(
 	ctx context.Context, share schema.Share, owner schema.Account, uri string,
 ) (sharedPage, error) {
-	account := turns.Readers(owner.ID)
-	leave, err := d.readers.take(ctx, account, turns.Item(share.ID))
-	if err != nil {
-		return sharedPage{}, err
-	}
-	defer leave()
-	c := &call{ctx: reads.As(ctx, account), http: &fasthttp.RequestCtx{}, dashboard: d, route: pathShared}
+	c := &call{ctx: ctx, http: &fasthttp.RequestCtx{}, dashboard: d, route: pathShared}
 	c.http.Request.SetRequestURI(uri)
 	c.readAs(share, owner)
 	if err := d.showSharedReport(c); err != nil {
@@ -150,8 +153,8 @@ func (d *Dashboard) makeShared(
 		return sharedPage{}, err
 	}
 	page := sharedPage{status: c.http.Response.StatusCode(), html: bytes.Clone(c.http.Response.Body())}
-	w := compressors.Get().(*gzip.Writer)
-	defer compressors.Put(w)
+	w := request.Compressors.Get().(*gzip.Writer)
+	defer request.Compressors.Put(w)
 	page.zipped = gzipped(w, page.html)
 	return page, nil
 }

@@ -3,6 +3,8 @@ package request
 import (
 	"sync"
 	"time"
+
+	"linkstream/schema/turns"
 )
 
 const (
@@ -11,43 +13,51 @@ const (
 	maxKnown     = 1 << 16
 )
 
-// known is a bounded set of credentials that were valid within knownFor. It decides which requests wait; it
-// authenticates nobody.
+// known is a bounded set of credentials that were valid within knownFor. It decides whose turns requests take, and
+// which requests need none; it authenticates nobody.
 type known struct {
-	mu    sync.RWMutex
-	until map[Credential]time.Time
+	mu  sync.RWMutex
+	all map[Credential]knownCredential
 }
 
-func newKnown() known { return known{until: map[Credential]time.Time{}} }
+type knownCredential struct {
+	until time.Time
+	as    turns.Client // whose turns its requests take; zero: they need none
+}
 
-func (k *known) has(c Credential) bool {
+func newKnown() known { return known{all: map[Credential]knownCredential{}} }
+
+// find returns whose turns the requests with a credential take, the zero Client if they need none. false if it is not
+// known.
+func (k *known) find(c Credential) (as turns.Client, found bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return time.Now().Before(k.until[c])
+	is := k.all[c]
+	return is.as, time.Now().Before(is.until)
 }
 
-func (k *known) add(c Credential) {
+func (k *known) add(c Credential, as turns.Client) {
 	now := time.Now()
 	k.mu.RLock()
-	fresh := k.until[c].Sub(now) > knownFor-knownRefresh
+	fresh := k.all[c].until.Sub(now) > knownFor-knownRefresh
 	k.mu.RUnlock()
 	if fresh {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.until) >= maxKnown {
+	if len(k.all) >= maxKnown {
 		k.makeRoom(now)
 	}
-	k.until[c] = now.Add(knownFor)
+	k.all[c] = knownCredential{now.Add(knownFor), as}
 }
 
 // makeRoom looks at 32 credentials, in random order, and removes those that have expired, or any one if none has.
 func (k *known) makeRoom(now time.Time) {
 	looked, removed := 0, 0
-	for c, until := range k.until {
-		if looked++; !now.Before(until) || looked == 32 && removed == 0 {
-			delete(k.until, c)
+	for c, is := range k.all {
+		if looked++; !now.Before(is.until) || looked == 32 && removed == 0 {
+			delete(k.all, c)
 			removed++
 		}
 		if looked == 32 {
@@ -59,5 +69,5 @@ func (k *known) makeRoom(now time.Time) {
 func (k *known) remove(c Credential) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.until, c)
+	delete(k.all, c)
 }

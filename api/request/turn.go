@@ -34,8 +34,8 @@ var ErrBusy = schema.ClientErrorf(schema.CodeUnavailable, "Too many anonymous re
 // Anonymous lets anonymous requests work in a few places, one per two CPUs, and no faster than one request per
 // millisecond and place, so that no flood of them takes the service from known clients. A request is known, and needs
 // no place, if its credential, a token or a session, was valid within the last ten minutes, unless very many requests
-// carry it. Other requests take turns by network. A few requests at a time ask the store about their credentials;
-// they need no place for that. The methods may be called concurrently.
+// carry it. Other requests take turns by network, or by the account whose shared report they read. A few requests at a
+// time ask the store about their credentials; they need no place for that. The methods may be called concurrently.
 type Anonymous struct {
 	places  *turns.Turns
 	lookUps *turns.Turns
@@ -62,16 +62,16 @@ type Credential = [32]byte
 // Turn is the turn of a request. It belongs to the goroutine that serves the request.
 type Turn struct {
 	of         *Anonymous
-	credential Credential // zero: none
-	network    turns.Client
-	anonymous  bool // not known: it works in a place
-	placed     bool // it has a place
+	credential Credential   // zero: none
+	client     turns.Client // whose turns it takes: its network, unless its credential is known to take others
+	anonymous  bool         // not known: it works in a place
+	placed     bool         // it has a place
 }
 
 // Begin admits a request from addr with a credential, the zero Credential for none. It returns ErrBusy if the request
 // needs a place and none becomes free in time. Otherwise the caller must call End when the answer is ready.
 func (a *Anonymous) Begin(credential Credential, addr netip.Addr) (*Turn, error) {
-	t := &Turn{of: a, credential: credential, network: turns.Site(addr)}
+	t := &Turn{of: a, credential: credential, client: turns.Site(addr)}
 	t.anonymous = !t.isKnown()
 	if t.anonymous && !t.take() {
 		return nil, ErrBusy
@@ -79,16 +79,27 @@ func (a *Anonymous) Begin(credential Credential, addr netip.Addr) (*Turn, error)
 	return t, nil
 }
 
+// isKnown reports whether the request needs no place. If its credential takes the turns of a client, so does the
+// request from now on.
 func (t *Turn) isKnown() bool {
-	return t.credential != Credential{} && t.of.known.has(t.credential) && t.of.rate.Take(turns.Credential(t.credential))
+	as, found := t.of.known.find(t.credential)
+	if found && as != (turns.Client{}) {
+		t.client = as
+		return false
+	}
+	return found && t.of.rate.Take(turns.Credential(t.credential))
 }
 
 // Trust marks the credential as valid and gives the place back.
 func (t *Turn) Trust() {
 	t.End()
 	t.anonymous = false
-	t.of.known.add(t.credential)
+	t.of.known.add(t.credential, turns.Client{})
 }
+
+// TrustAs marks the credential as valid. Requests with it go on to need places, for which they take the turns of a
+// client: many networks with one credential are one client.
+func (t *Turn) TrustAs(c turns.Client) { t.of.known.add(t.credential, c) }
 
 // Distrust marks the credential as invalid.
 func (t *Turn) Distrust() { t.of.known.remove(t.credential) }
@@ -97,7 +108,7 @@ func (t *Turn) Distrust() { t.of.known.remove(t.credential) }
 // waits for a place. So a client that ignores refusals takes no more than a flood of anonymous requests.
 func (t *Turn) Slow() {
 	if !t.placed {
-		t.placed = t.of.enter(t.network)
+		t.placed = t.of.enter(t.client)
 	}
 }
 
@@ -105,7 +116,7 @@ func (t *Turn) Slow() {
 func (t *Turn) End() {
 	if t.placed {
 		t.placed = false
-		t.of.places.Leave(t.network)
+		t.of.places.Leave(t.client)
 	}
 }
 
@@ -133,11 +144,11 @@ func (t *Turn) LookUp(f func() error) error {
 	return t.Outside(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), maxLookUpWait)
 		defer cancel()
-		if t.of.lookUps.Take(ctx, t.network, 1) != nil {
+		if t.of.lookUps.Take(ctx, t.client, 1) != nil {
 			t.of.refused.Inc()
 			return ErrBusy
 		}
-		defer t.of.lookUps.Leave(t.network)
+		defer t.of.lookUps.Leave(t.client)
 		return f()
 	})
 }
@@ -145,7 +156,7 @@ func (t *Turn) LookUp(f func() error) error {
 // take waits for a place. It reports whether the request may go on: it has a place, or another request has made its
 // credential known.
 func (t *Turn) take() bool {
-	if t.placed = t.of.enter(t.network); t.placed {
+	if t.placed = t.of.enter(t.client); t.placed {
 		return true
 	}
 	if t.isKnown() {

@@ -15,6 +15,7 @@ import (
 
 	"linkstream/api/request"
 	"linkstream/schema/testkit"
+	"linkstream/schema/turns"
 )
 
 var (
@@ -482,6 +483,55 @@ func TestLookUp(t *testing.T) {
 			}
 		}
 		attack.Wait()
+		wantFree(t, a, 1)
+	})
+}
+
+// Requests with a credential that takes a client's turns are one client, whatever their networks.
+func TestTrustAs(t *testing.T) {
+	const takes = 10 * time.Millisecond
+	readers, others := turns.Readers(1), turns.Readers(2)
+	inBubble(t, "many networks with credentials of one client delay another client by a turn", func(t *testing.T) {
+		a := newAnonymous(1)
+		trust := func(c request.Credential, of turns.Client) {
+			turn, err := a.Begin(c, here)
+			testkit.Must(t, err)
+			testkit.Must(t, turn.LookUp(func() error { turn.TrustAs(of); return nil }))
+			turn.End()
+		}
+		for i := range byte(90) {
+			trust(request.Credential{2, i}, readers)
+		}
+		trust(valid, others)
+		stop := time.Now().Add(5 * time.Second)
+		var flood sync.WaitGroup
+		for i := range 200 {
+			addr := netip.AddrFrom4([4]byte{198, 51, 100, byte(i)})
+			flood.Go(func() {
+				for time.Now().Before(stop) {
+					if turn, err := a.Begin(request.Credential{2, byte(i % 90)}, addr); err == nil {
+						time.Sleep(takes)
+						turn.End()
+					}
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		for range 10 {
+			began := time.Now()
+			turn, err := a.Begin(valid, there)
+			testkit.Must(t, err)
+			if took := time.Since(began); took > 2*takes+5*time.Millisecond {
+				t.Errorf("it waits %v", took)
+			}
+			turn.End()
+			time.Sleep(50 * time.Millisecond)
+		}
+		flood.Wait()
+		turn, err := a.Begin(valid, here)
+		testkit.Must(t, err)
+		turn.Distrust()
+		turn.End()
 		wantFree(t, a, 1)
 	})
 }

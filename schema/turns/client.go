@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"net/netip"
 )
@@ -22,6 +23,7 @@ const (
 	credential
 	network
 	item
+	part
 	others // all clients that a Bucket has no room for
 )
 
@@ -38,6 +40,16 @@ func Credential(digest [32]byte) Client {
 
 // Item returns the client of a link or of a shared report.
 func Item(id int64) Client { return Client{item, uint64(id)} }
+
+// Of returns the client that c is to another one, such as a network among the readers of a shared report.
+func (c Client) Of(other Client) Client {
+	var b [18]byte
+	b[0], b[1] = byte(c.kind), byte(other.kind)
+	binary.BigEndian.PutUint64(b[2:], c.id)
+	binary.BigEndian.PutUint64(b[10:], other.id)
+	digest := sha256.Sum256(b[:])
+	return Client{part, binary.BigEndian.Uint64(digest[:])}
+}
 
 // Subnet returns the client of an IPv4 address or an IPv6 /64: who has an address in a /64 has all of them. IPv4 in
 // IPv6 is IPv4, and all invalid addresses are one client. IPv4 and IPv6 do not meet: no IPv6 network in use begins
