@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"bytes"
-	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
@@ -14,12 +13,6 @@ import (
 
 // minCompressed is the size in bytes from which on gzip makes an answer smaller by more than its header.
 const minCompressed = 512
-
-// compressors are *gzip.Writer for pages. One takes hundreds of kilobytes.
-var compressors = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.DefaultCompression) // fails for unknown levels only
-	return w
-}}
 
 // compressing returns a handler that compresses the text that handle answers with, if the client takes gzip. Forms in
 // pages hold a secret, see mask.
@@ -33,8 +26,8 @@ func compressing(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 		}
 		header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
 		if body := http.Response.Body(); len(body) >= minCompressed && request.AcceptsGzip(http) {
-			w := compressors.Get().(*gzip.Writer)
-			defer compressors.Put(w)
+			w := request.Compressors.Get().(*gzip.Writer)
+			defer request.Compressors.Put(w)
 			http.Response.SetBodyRaw(gzipped(w, body))
 			header.SetContentEncoding("gzip")
 		}

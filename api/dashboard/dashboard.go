@@ -42,7 +42,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		signUp: cfg.SignUp, proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB),
 		attempts:  ratelimit.NewAttemptLimiter(parts.DB, cfg.Now),
 		passwords: parts.Shortener.Passwords(), pace: turns.NewBucket(cfg.PagesPerSecond, paceOver),
-		readers: newReaders(), exports: turns.NewBound(maxExports, 1), bodies: request.NewBodies(),
+		readers: newReaders(), files: request.NewFiles(parts.Log), bodies: request.NewBodies(),
 	}
 	var err error
 	if d.assets, err = loadAssets(); err != nil {

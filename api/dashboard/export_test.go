@@ -1,8 +1,6 @@
 package dashboard
 
 import (
-	"io"
-	"net"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -52,12 +50,3 @@ func (d *Dashboard) Prices() map[string]request.Price {
 	}
 	return prices
 }
-
-// NewPatientWriter returns a writer to w, whose client at the other end of a connection has to read at LowestSpeed.
-func NewPatientWriter(w io.Writer, conn net.Conn) io.Writer { return &patientWriter{to: w, conn: conn} }
-
-// For tests of files that are sent.
-const (
-	LowestSpeed = lowestSpeed
-	ReadWithin  = readWithin
-)

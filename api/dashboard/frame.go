@@ -60,8 +60,8 @@ type Dashboard struct {
 	kept      map[string][]string      // fields by route of POST, see keep
 	withForm  map[string]makePage      // other pages with the form of new links, by path
 	prices    map[string]request.Price // by method and route
-	exports   *turns.Bound             // files that are being sent
-	bodies    *turns.Bound             // bytes of large forms
+	files     *request.Files
+	bodies    *turns.Bound // bytes of large forms
 }
 
 // routeReloads lets GET of a form's path lead to the nearest page above it. Browsers ask for it when somebody confirms

@@ -1,7 +1,8 @@
 package dashboard
 
 import (
-	"bytes"
+	"context"
+	"io"
 	"maps"
 	"net/url"
 	"slices"
@@ -144,12 +145,8 @@ func (d *Dashboard) exportChosen(c *call, list linkFilter, ids []int64) error {
 		return err
 	}
 	slices.SortFunc(chosen, func(a, b schema.Link) int { return int(a.Ordinal - b.Ordinal) })
-	var file bytes.Buffer
-	if err := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(c.account.ID)).ExportThese(c.ctx, chosen,
-		&file); err != nil {
-		return err
-	}
-	c.attach("links.csv", "text/csv; charset=utf-8; header=present")
-	c.http.SetBody(file.Bytes())
-	return nil
+	exporter := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(c.account.ID))
+	return d.sendFile(c, "links.csv", func(ctx context.Context, to io.Writer) error {
+		return exporter.ExportThese(ctx, chosen, to)
+	})
 }

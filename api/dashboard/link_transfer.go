@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/request"
@@ -28,23 +26,18 @@ const (
 	partImport = "import"
 )
 
-// Limits of transfers.
+// Limits of uploads.
 const (
-	maxExports   = 64               // at a time, one of each account; each has a page of links in memory
-	maxTransfer  = 30 * time.Minute // for a file
-	partWithin   = time.Minute      // for each MiB of a file that is received
-	readWithin   = time.Minute      // for reading a file, in addition to the time at lowestSpeed
-	lowestSpeed  = 16 << 10         // bytes per second at which a client reads a file
 	maxMultipart = transfer.MaxFile + 64<<10
 	maxField     = 1 << 10 // of a form with a file
 )
 
 func (d *Dashboard) routeTransfer() {
 	d.get(pathImport, request.Constant, d.showImport)
-	d.route(fasthttp.MethodPost, pathImport, admitUpload, request.Files, d.receiveFile)
-	d.post(pathImport+"/start", request.Files, d.startImport)
-	d.get(pathImport+"/errors.csv", request.Files, d.downloadErrors)
-	d.get(pathExport, request.Files, d.exportLinks)
+	d.route(fasthttp.MethodPost, pathImport, admitUpload, request.Uploads, d.receiveFile)
+	d.post(pathImport+"/start", request.Constant, d.startImport)
+	d.get(pathImport+"/errors.csv", request.Sends, d.downloadErrors)
+	d.get(pathExport, request.Sends, d.exportLinks)
 }
 
 // importPage is the data of the page that imports files.
@@ -102,37 +95,29 @@ func (d *Dashboard) receiveFile(c *call) error {
 		page, err := d.importPage(c)
 		return d.tooMany(c, "import", page, "Too many files.", wait, err)
 	}
-	file, domainID, err := c.formFile()
+	body := request.ReceiveFile(c.http)
+	file, domainID, err := c.formFile(body)
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), maxTransfer)
+		ctx, cancel := context.WithTimeout(context.Background(), request.MaxFileTime)
 		defer cancel()
-		err = d.Imports.Receive(ctx, c.account.ID, file.FileName(), domainID, file, func() { c.keepAlive() })
+		err = d.Imports.Receive(ctx, c.account.ID, file.FileName(), domainID, file)
 	}
-	if errors.Is(err, transfer.ErrTooLarge) {
-		c.discardRest()
+	if errors.Is(err, transfer.ErrTooLarge) { // a browser that is still sending may not see the answer
+		_, _ = io.CopyN(io.Discard, body, maxMultipart)
 	}
 	c.setDeadline()
 	return d.importAnswer(c, err)
 }
 
-// discardRest reads more of a file that is too large: a browser that is still sending may not see the answer.
-func (c *call) discardRest() {
-	if stream := c.http.RequestBodyStream(); stream != nil {
-		c.keepAlive()
-		_, _ = io.CopyN(io.Discard, stream, maxMultipart)
-	}
-}
-
-// formFile returns the file of the request's form, and the domain that a field before it names.
-func (c *call) formFile() (file *multipart.Part, domainID *int64, err error) {
-	stream := c.http.RequestBodyStream()
+// formFile returns the file of the form in the request's body, and the domain that a field before it names.
+func (c *call) formFile(body io.Reader) (file *multipart.Part, domainID *int64, err error) {
 	switch {
-	case stream == nil:
+	case body == nil:
 		return nil, nil, transfer.ErrEmpty
 	case c.http.Request.Header.ContentLength() > maxMultipart:
 		return nil, nil, transfer.ErrTooLarge
 	}
-	return readFileForm(stream, string(c.http.Request.Header.ContentType()), c.ownToken)
+	return readFileForm(body, string(c.http.Request.Header.ContentType()), c.ownToken)
 }
 
 // readFileForm reads a form up to its file. The form's token, which own judges, must come before it.
@@ -177,9 +162,6 @@ type tooLarge struct{}
 
 func (tooLarge) Read([]byte) (int, error) { return 0, transfer.ErrTooLarge }
 
-// keepAlive gives the client time for the next MiB of a file.
-func (c *call) keepAlive() { _ = c.http.Conn().SetReadDeadline(time.Now().Add(partWithin)) }
-
 // importAnswer redirects to the page of imports. If err is not nil, it answers with that page and the problem.
 func (d *Dashboard) importAnswer(c *call, err error) error {
 	var reason *schema.Error
@@ -213,9 +195,10 @@ func (d *Dashboard) downloadErrors(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.attach("import-errors.csv", "text/csv; charset=utf-8; header=present")
-	c.http.SetBodyString(lines)
-	return nil
+	return d.sendFile(c, "import-errors.csv", func(_ context.Context, to io.Writer) error {
+		_, err := io.WriteString(to, lines)
+		return err
+	})
 }
 
 var (
@@ -225,8 +208,21 @@ var (
 		"Please try again in a minute."}
 )
 
-// exportLinks sends the links of the list, or all links of the account, while it reads them. If a store fails, or the
-// client reads too slowly, the connection ends before the file.
+// sendFile sends a file of CSV that write writes.
+func (d *Dashboard) sendFile(c *call, name string, write func(context.Context, io.Writer) error) error {
+	switch err := d.files.Send(c.http, turns.Account(c.account.ID), write); {
+	case errors.Is(err, request.ErrFileOfClient):
+		return errExporting
+	case errors.Is(err, request.ErrFiles):
+		return errExports
+	case err != nil:
+		return err
+	}
+	c.attach(name, "text/csv; charset=utf-8; header=present")
+	return nil
+}
+
+// exportLinks sends the links of the list, or all links of the account, while it reads them.
 func (d *Dashboard) exportLinks(c *call) error {
 	filter, err := d.Shortener.Filter(c.ctx, filterOf(c.query).request(c))
 	if p, invalid := problemsOf(err); invalid {
@@ -236,102 +232,11 @@ func (d *Dashboard) exportLinks(c *call) error {
 	if err != nil {
 		return err
 	}
-	switch d.exports.Take(turns.Account(c.account.ID), 1) {
-	case turns.ErrEach:
-		return errExporting
-	case turns.ErrAll:
-		return errExports
-	}
-	file := d.beginExport(c, filter)
-	first := make([]byte, 4<<10)
-	n, err := file.Read(first) // nothing was sent until here
-	if err != nil || c.http.IsHead() {
-		file.Close()
-	}
-	if err != nil {
-		return err
-	}
-	c.http.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
-	if request.AcceptsGzip(c.http) {
-		c.http.Response.Header.SetContentEncoding("gzip")
-	}
-	c.attach("links-"+time.Now().UTC().Format(time.DateOnly)+".csv", "text/csv; charset=utf-8; header=present")
-	if !c.http.IsHead() {
-		c.http.SetBodyStream(struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(first[:n]), file), file}, -1)
-	}
-	return nil
-}
-
-// beginExport returns the file of an export of the account, which ends before its last byte can be read.
-func (d *Dashboard) beginExport(c *call, filter schema.LinkFilter) *exportedFile {
-	read, write := io.Pipe()
-	ctx, cancel := context.WithTimeout(context.Background(), maxTransfer)
-	file := &exportedFile{PipeReader: read, cancel: cancel, ended: make(chan struct{})}
-	account, zipped, to := c.account.ID, request.AcceptsGzip(c.http), &patientWriter{to: write, conn: c.http.Conn()}
-	go func() {
-		defer cancel()
-		err := d.export(ctx, account, filter, to, zipped)
-		if err != nil && !errors.Is(err, io.ErrClosedPipe) {
-			d.Log.Warn("export interrupted", "account", account, "error", err)
-		}
-		d.exports.Leave(turns.Account(account), 1)
-		close(file.ended)
-		_ = write.CloseWithError(err)
-	}()
-	return file
-}
-
-// exportedFile is the file of an export.
-type exportedFile struct {
-	*io.PipeReader
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when the export has ended
-}
-
-// Close ends the export and waits for its end.
-func (f *exportedFile) Close() error {
-	f.cancel()
-	err := f.PipeReader.Close()
-	<-f.ended
-	return err
-}
-
-// export writes the links of the account that match filter, zipped if that is asked for. After an error the zipped file
-// has no end.
-func (d *Dashboard) export(
-	ctx context.Context, account int64, filter schema.LinkFilter, to io.Writer, zipped bool,
-) error {
+	account := c.account.ID
 	exporter := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(account))
-	if !zipped {
-		_, err := exporter.Export(ctx, account, filter, to)
-		return err
-	}
-	zip := compressors.Get().(*gzip.Writer)
-	defer compressors.Put(zip)
-	zip.Reset(to)
-	if _, err := exporter.Export(ctx, account, filter, zip); err != nil {
-		return err
-	}
-	return zip.Close()
-}
-
-// patientWriter lets the client of a connection take readWithin for a whole file, in addition to a second per
-// lowestSpeed bytes. The time in which the client waits for the file does not count.
-type patientWriter struct {
-	to     io.Writer
-	conn   net.Conn
-	sent   int
-	waited time.Duration // for the client
-}
-
-func (w *patientWriter) Write(some []byte) (int, error) {
-	began := time.Now()
-	_ = w.conn.SetWriteDeadline(began.Add(readWithin + time.Duration(w.sent/lowestSpeed)*time.Second - w.waited))
-	n, err := w.to.Write(some)
-	w.sent += n
-	w.waited += time.Since(began)
-	return n, err
+	return d.sendFile(c, "links-"+time.Now().UTC().Format(time.DateOnly)+".csv",
+		func(ctx context.Context, to io.Writer) error {
+			_, err := exporter.Export(ctx, account, filter, to)
+			return err
+		})
 }

@@ -3,9 +3,17 @@ package request
 import (
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
 )
+
+// Compressors are *gzip.Writer for text. One takes hundreds of kilobytes.
+var Compressors = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.DefaultCompression) // fails for unknown levels only
+	return w
+}}
 
 // AcceptsGzip reports whether the client takes gzip (RFC 9110, section 12.5.3). "*" stands for gzip unless it is named.
 func AcceptsGzip(http *fasthttp.RequestCtx) bool {

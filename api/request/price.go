@@ -28,8 +28,10 @@ var (
 	Passwords = Price{grows: "passwords"}
 	// Streams is the price of a stream of live counts. live.Hub bounds them by account.
 	Streams = Price{grows: "time"}
-	// Files is the price of a file that is sent or received at the pace of its client. An account has one at a time.
-	Files = Price{grows: "the size of a file"}
+	// Sends is the price of a file that is sent at the pace of its client. Files.Send sends one to an account at a time.
+	Sends = Price{grows: "the size of a file that is sent"}
+	// Uploads is the price of a file that is received at the pace of its client. transfer.Uploads bounds them by account.
+	Uploads = Price{grows: "the size of a file that is received"}
 	// Writes is the price of changes of many links.
 	Writes = Price{grows: "links", turns: func(w *Work) *turns.Turns { return w.writes }}
 )

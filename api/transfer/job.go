@@ -34,7 +34,7 @@ type job struct {
 type work func(ctx context.Context, accountID int64, file io.Reader, opts Options) (Report, error)
 
 // receive reads and keeps the file.
-func (j *job) receive(ctx context.Context, file io.Reader, alive func()) error {
+func (j *job) receive(ctx context.Context, file io.Reader) error {
 	part := make([]byte, heldPart)
 	n, err := readPart(file, part)
 	if n == 0 && err == nil {
@@ -47,7 +47,6 @@ func (j *job) receive(ctx context.Context, file io.Reader, alive func()) error {
 		return err
 	}
 	for n > 0 && err == nil {
-		alive()
 		err = j.keep(part[:n])
 		if err == nil {
 			err = j.note(ctx, "")
@@ -159,12 +158,11 @@ func (j *job) do(ctx context.Context, phase Phase, work work) bool {
 
 // inTurn waits for a turn, and then does the work.
 func (j *job) inTurn(ctx context.Context, work work) (Report, error) {
-	select {
-	case j.turn <- struct{}{}:
-		defer func() { <-j.turn }()
-	case <-ctx.Done():
-		return Report{}, ctx.Err()
+	account := turns.Account(j.account)
+	if err := j.turns.Take(ctx, account, 1); err != nil {
+		return Report{}, err
 	}
+	defer j.turns.Leave(account)
 	return work(ctx, j.account, j.file.reader(), Options{DomainID: j.status.DomainID, Progress: j.progress,
 		OnError: j.addError})
 }

@@ -107,8 +107,8 @@ type Uploads struct {
 	store    schema.ImportStore
 	importer *Importer
 	log      *slog.Logger
-	free     *turns.Bound  // files that are received or checked
-	turn     chan struct{} // a semaphore of maxWork
+	free     *turns.Bound // files that are received or checked
+	turns    *turns.Turns // of work
 
 	mu      sync.Mutex
 	ctx     context.Context // of jobs
@@ -122,7 +122,7 @@ type Uploads struct {
 // NewUploads returns Uploads that notes its progress in store.
 func NewUploads(store schema.ImportStore, importer *Importer, log *slog.Logger) *Uploads {
 	m := &Uploads{store: store, importer: importer, log: log,
-		free: turns.NewBound(maxJobs, maxJobsOne), turn: make(chan struct{}, maxWork)}
+		free: turns.NewBound(maxJobs, maxJobsOne), turns: turns.New(turns.Limits{Places: maxWork})}
 	m.ctx, m.end = context.WithCancel(context.Background())
 	return m
 }
@@ -153,17 +153,17 @@ func (m *Uploads) Errors(ctx context.Context, accountID int64) (string, error) {
 	return errorHeader + lines, err
 }
 
-// Receive reads a file and begins to check it. It calls alive after each part of it. ErrBusy, ErrWorking, ErrEmpty or
-// ErrTooLarge; other errors come from the store or from file.
+// Receive reads a file and begins to check it. ErrBusy, ErrWorking, ErrEmpty or ErrTooLarge; other errors come from the
+// store or from file.
 func (m *Uploads) Receive(
-	ctx context.Context, accountID int64, name string, domainID *int64, file io.Reader, alive func(),
+	ctx context.Context, accountID int64, name string, domainID *int64, file io.Reader,
 ) error {
 	if err := m.begin(accountID); err != nil {
 		return err
 	}
 	j := &job{Uploads: m, account: accountID, id: rand.Text(), evicted: make(chan struct{}),
 		status: Status{FileName: cleanName(name), Phase: PhaseReceiving, DomainID: domainID}}
-	if err := j.receive(ctx, file, alive); err != nil {
+	if err := j.receive(ctx, file); err != nil {
 		j.release()
 		j.leaveFree()
 		m.jobs.Done()

@@ -52,7 +52,7 @@ func (f *uploads) process(fault storetest.Fault) (m *transfer.Uploads, stop func
 }
 
 func (f *uploads) receive(m *transfer.Uploads, file io.Reader) error {
-	return m.Receive(f.t.Context(), f.account, "links.csv", nil, file, func() {})
+	return m.Receive(f.t.Context(), f.account, "links.csv", nil, file)
 }
 
 func (f *uploads) wait(m *transfer.Uploads, phase transfer.Phase) (job transfer.Job) {
@@ -224,7 +224,7 @@ func TestStalledFiles(t *testing.T) {
 		account := f.account
 		begun, begin := context.WithCancel(t.Context())
 		sending.Go(func() {
-			ended <- m.Receive(context.Background(), account, "links.csv", nil, stalled{file, begin, closed}, func() {})
+			ended <- m.Receive(context.Background(), account, "links.csv", nil, stalled{file, begin, closed})
 		})
 		select {
 		case <-begun.Done():
