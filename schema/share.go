@@ -22,6 +22,7 @@ type Share struct {
 	PasswordHash string    // argon2id in PHC string format; "": no password
 	HideTargets  bool      // readers do not see where links lead
 	CreatedAt    time.Time
+	TokenID      int64 // of the token that made the share, which ends with it; 0: none
 }
 
 // ExpiredAt reports whether nobody can read the report any more at a time.
@@ -31,7 +32,8 @@ func (s *Share) ExpiredAt(now time.Time) bool {
 
 // ShareStore stores shares.
 type ShareStore interface {
-	// CreateShare stores a share and sets its ID. CodeConflict if the account has MaxShares.
+	// CreateShare stores a share and sets its ID, and its end to the end of its token if that is earlier. CodeConflict if
+	// the account has MaxShares, CodeUnauthorized if the token is revoked.
 	CreateShare(ctx context.Context, share *Share) error
 	// Shares returns all shares of an account, the newest first.
 	Shares(ctx context.Context, accountID int64) ([]Share, error)

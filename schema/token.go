@@ -62,8 +62,9 @@ type TokenStore interface {
 	// TokenByDigest returns the token with that digest, which may have expired, and its account, which may be suspended.
 	// CodeNotFound if the token is unknown or revoked.
 	TokenByDigest(ctx context.Context, digest [32]byte) (Token, Account, error)
-	// RevokeToken makes a token permanently invalid. Idempotent. CodeNotFound if there is no such token.
-	RevokeToken(ctx context.Context, tokenID int64, at time.Time) error
+	// RevokeToken makes a token permanently invalid. It deletes the token's shares and switches its webhooks off, unless
+	// keep is true: then they belong to no token any more. Idempotent. CodeNotFound if there is no such token.
+	RevokeToken(ctx context.Context, tokenID int64, at time.Time, keep bool) error
 	// ValidTokens returns the valid tokens with these IDs, in any order, without tokens that have expired by the store's
 	// clock, or whose account is suspended.
 	ValidTokens(ctx context.Context, ids []int64) ([]int64, error)

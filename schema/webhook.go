@@ -28,6 +28,7 @@ const (
 const (
 	OffGone    = "gone"    // the receiver has answered 410
 	OffFailing = "failing" // no delivery has succeeded for days
+	OffToken   = "token"   // its token was revoked or has expired
 )
 
 // Webhook is a URL that receives an account's events. While it is off, no event is kept for it.
@@ -46,6 +47,8 @@ type Webhook struct {
 	OldSecretUntil time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	TokenID        int64     // of the token that created or last changed the webhook, which ends with it; 0: none
+	ExpiresAt      time.Time // when the token expires; zero: never
 
 	Waiting      int64 // bytes of data that wait
 	Dropped      int64 // deliveries that were dropped: the webhook had no room, or was switched off
@@ -96,16 +99,17 @@ func (n DeliveryNote) Status() string {
 // change, by triggers of the store, so that no way to change a link leaves it out. Deliveries of one webhook get their
 // IDs in the order of the commits.
 type WebhookStore interface {
-	// CreateWebhook stores a webhook and sets its ID. CodeConflict if the account has MaxWebhooks.
+	// CreateWebhook stores a webhook and sets its ID and ExpiresAt. CodeConflict if the account has MaxWebhooks,
+	// CodeUnauthorized if the token is revoked.
 	CreateWebhook(ctx context.Context, hook *Webhook) error
 	// Webhooks returns the webhooks of an account in the order of their IDs.
 	Webhooks(ctx context.Context, accountID int64) ([]Webhook, error)
 	// Webhook returns a webhook of the account. CodeNotFound if it has no such webhook.
 	Webhook(ctx context.Context, accountID, id int64) (Webhook, error)
-	// UpdateWebhook stores URL, Events, DomainID, Hash, Tag, PeopleOnly, Active and UpdatedAt of a webhook, and forgets
-	// that it was failing or switched off. A holder loses it, so that what waits is not sent to the former URL, but its
-	// lease goes on: there is one attempt at a time. If it is off, deliveries that wait are dropped. CodeNotFound if the
-	// account has no such webhook.
+	// UpdateWebhook stores URL, Events, DomainID, Hash, Tag, PeopleOnly, Active, UpdatedAt and TokenID of a webhook, and
+	// forgets that it was failing or switched off. A holder loses it, so that what waits is not sent to the former URL,
+	// but its lease goes on: there is one attempt at a time. If it is off, deliveries that wait are dropped. CodeNotFound
+	// if the account has no such webhook, CodeUnauthorized if the token is revoked.
 	UpdateWebhook(ctx context.Context, hook Webhook) error
 	// RotateSecret replaces the secret. The former secret also signs until the given time. CodeNotFound if the account has
 	// no such webhook.
@@ -124,7 +128,7 @@ type WebhookStore interface {
 
 	// ClaimWebhooks gives up to limit webhooks with waiting deliveries to holder, for the duration lease by the store's
 	// clock. It leaves out webhooks of suspended accounts and prefers webhooks that have waited longest. Each has one
-	// holder at a time.
+	// holder at a time. Webhooks whose token has expired are switched off.
 	ClaimWebhooks(ctx context.Context, holder string, lease time.Duration, limit int) ([]Webhook, error)
 	// WaitingDeliveries returns the first deliveries of a webhook that wait, up to limit. It puts the clicks that wait
 	// into deliveries of up to MaxDeliveryClicks, to which no click is added afterwards.

@@ -23,6 +23,7 @@ type Config struct {
 	Format  string   // import: the format of the file; "": recognized by its columns
 	Scopes  []string // token add: the token's rights; none: all
 	Expires string   // token add: from when on the token is refused, as RFC 3339 writes it; "": never
+	Keep    bool     // token revoke: keep what the token has made
 	Parts   Parts    // set by the program
 }
 
@@ -40,6 +41,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		func(scope string) error { c.Scopes = append(c.Scopes, scope); return nil })
 	fs.StringVar(&c.Expires, "expires", c.Expires,
 		"token add: the `time` from which on the token is refused, such as 2030-12-31T12:00:00+01:00 (default never)")
+	fs.BoolVar(&c.Keep, "keep", c.Keep, "token revoke: keep the shared reports and webhooks of the token")
 }
 
 // Validate always succeeds.
@@ -73,7 +75,8 @@ var commands = [...]command{
 	{"account suspend", "EMAIL", "refuse the account's tokens and sessions, and stop its links", (*runner).suspendAccount},
 	{"account reinstate", "EMAIL", "undo account suspend", (*runner).reinstateAccount},
 	{"token add", "EMAIL", "create an API token and print it; --scope S, --expires TIME", (*runner).addToken},
-	{"token revoke", "ID", "revoke a token for good; ID may be the token itself", (*runner).revokeToken},
+	{"token revoke", "ID", "revoke a token for good, and end what it has made; ID may be the token itself; --keep",
+		(*runner).revokeToken},
 	{"domain add", "EMAIL HOST", "add a domain and print its id; --verified: without DNS records", (*runner).addDomain},
 	{"domain verify", "HOST", "verify the oldest unverified domain of this host, without DNS records",
 		(*runner).verifyDomain},

@@ -39,7 +39,7 @@ func (r *runner) revokeToken(ctx context.Context, args ...string) (string, error
 	if err != nil {
 		return "", err
 	}
-	err = r.stores.RevokeToken(ctx, id, time.Now().UTC())
+	err = r.stores.RevokeToken(ctx, id, time.Now().UTC(), r.options.Keep)
 	return "", explain(err, schema.CodeNotFound, "there is no token with ID %d", id)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 func TestTokenAdd(t *testing.T) {
@@ -59,6 +60,21 @@ func TestTokenRevoke(t *testing.T) {
 			c.printsNothing(t, line)
 			valid(t, secret, false)
 			valid(t, other, true)
+		}
+	})
+	t.Run("ends the shared reports of the token, unless they are kept", func(t *testing.T) {
+		for options, kept := range map[string]int{"": 0, " --keep": 1} {
+			token := valid(t, c.prints(t, "token add me@example.org"), true)
+			share := schema.Share{AccountID: token.AccountID, Digest: token.Digest, TokenID: token.ID,
+				CreatedAt: token.CreatedAt}
+			testkit.Must(t, c.CreateShare(t.Context(), &share))
+			c.printsNothing(t, fmt.Sprintf("token revoke %d%s", token.ID, options))
+			shares, err := c.Shares(t.Context(), token.AccountID)
+			testkit.Must(t, err)
+			testkit.Equal(t, "shared reports"+options, len(shares), kept)
+			for _, share := range shares {
+				testkit.Must(t, c.DeleteShare(t.Context(), token.AccountID, share.ID))
+			}
 		}
 	})
 	t.Run("accepts the token itself, once", func(t *testing.T) {

@@ -262,7 +262,7 @@ func TestTokensPassAFlood(t *testing.T) {
 	}
 	stored, _, err := links.TokenByDigest(t.Context(), auth.Digest(token))
 	testkit.Must(t, err)
-	testkit.Must(t, links.RevokeToken(t.Context(), stored.ID, time.Now()))
+	testkit.Must(t, links.RevokeToken(t.Context(), stored.ID, time.Now(), false))
 	testkit.Eventually(t, "a revoked token is refused like none", func() bool {
 		status, _ := get(t, base+"/api/v1/links", token)
 		return status == http.StatusServiceUnavailable

@@ -59,8 +59,9 @@ func NewAuthenticator(tokens schema.TokenStore) (*Authenticator, error) {
 // Close releases the cache. No method may be called afterwards.
 func (a *Authenticator) Close() { a.cache.Close() }
 
-// errUnauthorized is the same for every cause, so that attackers cannot distinguish the causes.
-var errUnauthorized = schema.ClientErrorf(schema.CodeUnauthorized, "The API token is missing or invalid.")
+// ErrUnauthorized is the error of every token that is not valid. It is the same for every cause, so that attackers
+// cannot distinguish the causes.
+var ErrUnauthorized = schema.ClientErrorf(schema.CodeUnauthorized, "The API token is missing or invalid.")
 
 // Authenticate returns the rights of the token in the value of an Authorization header. CodeUnauthorized if the header
 // is missing or malformed, or the token unknown, revoked or expired; CodeUnavailable if the store does not answer. It
@@ -68,7 +69,7 @@ var errUnauthorized = schema.ClientErrorf(schema.CodeUnauthorized, "The API toke
 func (a *Authenticator) Authenticate(ctx context.Context, authorization []byte) (Grant, error) {
 	secret, ok := parseBearer(authorization)
 	if !ok {
-		return Grant{}, errUnauthorized
+		return Grant{}, ErrUnauthorized
 	}
 	digest := sha256.Sum256(secret)
 	grant, ok := a.cache.Get(digest[:])
@@ -79,7 +80,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization []byte) 
 		}
 	}
 	if grant == nil || !grant.ExpiresAt.IsZero() && !time.Now().Before(grant.ExpiresAt) {
-		return Grant{}, errUnauthorized
+		return Grant{}, ErrUnauthorized
 	}
 	a.uses.note(grant.TokenID, time.Now().UTC())
 	return *grant, nil

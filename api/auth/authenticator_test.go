@@ -168,7 +168,7 @@ func TestAuthenticateSeesChangesByOtherProcesses(t *testing.T) {
 		if _, err := p.auth.Authenticate(t.Context(), bearer(secret)); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Must(t, p.other.RevokeToken(t.Context(), token.ID, time.Now()))
+		testkit.Must(t, p.other.RevokeToken(t.Context(), token.ID, time.Now(), false))
 		time.Sleep(time.Second + time.Nanosecond)
 		_, err := p.auth.Authenticate(t.Context(), bearer(secret))
 		testkit.WantCode(t, err, schema.CodeUnauthorized)

@@ -36,6 +36,8 @@ type tokensPage struct {
 	New    string // secret of the new token; shown only once
 	Scopes []option
 	Ends   []option // days after which the token expires
+
+	shares, webhooks map[int64]int64 // that end with a token, by its ID
 }
 
 // scopeNames says what tokens may do.
@@ -48,6 +50,7 @@ const (
 	fieldScopes = "scopes" // hidden: there are boxes of scopes, so that none checked is none
 	fieldScope  = "scope"
 	fieldDays   = "days"
+	fieldKeep   = "keep" // of the form that revokes a token
 )
 
 // May says what a token may do.
@@ -60,6 +63,18 @@ func (p tokensPage) May(token schema.Token) string {
 		names = append(names, scopeNames[scope])
 	}
 	return strings.Join(names, ", ")
+}
+
+// Made says what ends with a token; "": nothing.
+func (p tokensPage) Made(token schema.Token) string {
+	var made []string
+	if n := p.shares[token.ID]; n > 0 {
+		made = append(made, english.counted(n, "shared report", "shared reports"))
+	}
+	if n := p.webhooks[token.ID]; n > 0 {
+		made = append(made, english.counted(n, "webhook", "webhooks"))
+	}
+	return strings.Join(made, " and ")
 }
 
 // Ended reports whether a token has expired.
@@ -79,9 +94,28 @@ func (p *tokensPage) choices(c *call) {
 
 func (d *Dashboard) tokensPage(c *call) (tokensPage, error) {
 	tokens, err := d.DB.Tokens(c.ctx, c.account.ID)
-	page := tokensPage{Tokens: tokens, URL: d.url.String(), Name: c.typed("name")}
+	if err != nil {
+		return tokensPage{}, err
+	}
+	shares, err := d.DB.Shares(c.ctx, c.account.ID)
+	if err != nil {
+		return tokensPage{}, err
+	}
+	hooks, err := d.DB.Webhooks(c.ctx, c.account.ID)
+	page := tokensPage{Tokens: tokens, URL: d.url.String(), Name: c.typed("name"),
+		shares: map[int64]int64{}, webhooks: map[int64]int64{}}
 	for _, token := range tokens {
 		page.Newest = max(page.Newest, token.ID)
+	}
+	for _, share := range shares {
+		if !share.ExpiredAt(time.Now()) {
+			page.shares[share.TokenID]++
+		}
+	}
+	for _, hook := range hooks {
+		if hook.Active {
+			page.webhooks[hook.TokenID]++
+		}
 	}
 	page.choices(c)
 	return page, err
@@ -125,7 +159,7 @@ func (d *Dashboard) createToken(c *call) error {
 		return err
 	}
 	if len(page.Tokens) > maxTokens { // others were created at the same time
-		if err := d.DB.RevokeToken(c.ctx, token.ID, time.Now().UTC()); err != nil {
+		if err := d.DB.RevokeToken(c.ctx, token.ID, time.Now().UTC(), false); err != nil {
 			return err
 		}
 		return c.seeOther(pathTokens, tooManyTokens)
@@ -181,7 +215,7 @@ func (d *Dashboard) revokeToken(c *call) error {
 		if token.ID != id {
 			continue
 		}
-		if err := d.DB.RevokeToken(c.ctx, id, time.Now().UTC()); err != nil {
+		if err := d.DB.RevokeToken(c.ctx, id, time.Now().UTC(), c.form(fieldKeep) != ""); err != nil {
 			return err
 		}
 		return c.seeOther(pathTokens,

@@ -198,3 +198,42 @@ func TestScopesOfTokens(t *testing.T) {
 	b.post("/dashboard/tokens", "name", "three", "newest", "99", "scopes", "chosen", "scope", "root").want(t,
 		http.StatusUnprocessableEntity, "Choose at least one.")
 }
+
+// What a token has made ends with it. The form that revokes it says so, and can keep it.
+func TestTokensEndWhatTheyMade(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(t)
+	b.get("/dashboard/tokens").want(t, http.StatusOK,
+		"Shared reports and webhooks that a program makes end with its token.")
+	for _, keep := range []bool{false, true} {
+		_, token := auth.NewToken(s.account.ID, "script")
+		testkit.Must(t, s.links.CreateToken(t.Context(), &token))
+		b.get("/dashboard/tokens").lacks(t, "Keep what it made")
+		for _, digest := range []string{"a", "b"} {
+			share := schema.Share{AccountID: s.account.ID, TokenID: token.ID, CreatedAt: time.Now(),
+				Digest: auth.Digest(fmt.Sprint(keep, digest))}
+			testkit.Must(t, s.links.CreateShare(t.Context(), &share))
+		}
+		hook := schema.Webhook{AccountID: s.account.ID, TokenID: token.ID, URL: "https://hooks.example.invalid/",
+			Events: []string{schema.EventLinkCreated}, Active: true, Secret: "whsec_bmV3", CreatedAt: time.Now()}
+		testkit.Must(t, s.links.CreateWebhook(t.Context(), &hook))
+		b.get("/dashboard/tokens").want(t, http.StatusOK,
+			"Keep what it made, 2 shared reports and 1 webhook: otherwise they end")
+		fields := []string{"token", id(token.ID)}
+		if keep {
+			fields = append(fields, "keep", "true")
+		}
+		b.post("/dashboard/tokens/revoke", fields...).wantTo(t, "/dashboard/tokens")
+		shares, err := s.links.Shares(t.Context(), s.account.ID)
+		testkit.Must(t, err)
+		testkit.Equal(t, "shared reports", len(shares), map[bool]int{true: 2}[keep])
+		hook, err = s.links.Webhook(t.Context(), s.account.ID, hook.ID)
+		testkit.Must(t, err)
+		testkit.Equal(t, "the webhook is on", hook.Active, keep)
+		if !keep {
+			b.get("/dashboard").want(t, http.StatusOK, "the token that set it was revoked or has expired")
+		}
+		testkit.Must(t, s.links.DeleteWebhook(t.Context(), s.account.ID, hook.ID))
+	}
+}

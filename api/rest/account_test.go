@@ -2,69 +2,14 @@ package rest_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"reflect"
 	"testing"
 	"time"
 
 	"linkstream/api/auth"
-	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
-
-func TestScopes(t *testing.T) {
-	s := start(t)
-	owner := s.caller(t, "a@example.org")
-	hash := owner.link(t, map[string]any{"long_url": anyURL})
-	scoped := func(scopes ...string) caller {
-		secret, token := auth.NewToken(owner.account.ID, "scoped")
-		token.Scopes, _ = schema.JoinScopes(scopes)
-		testkit.Must(t, s.links.CreateToken(t.Context(), &token))
-		as := owner
-		as.token = secret
-		return as
-	}
-	requests := []struct{ scope, method, path, body string }{
-		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/links", ""},
-		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/links/" + hash, ""},
-		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/tags", ""},
-		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/links/" + hash + "/qr", ""},
-		{schema.ScopeReadLinks, http.MethodGet, "/api/v1/domains", ""},
-		{schema.ScopeWriteLinks, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/"}`},
-		{schema.ScopeWriteLinks, http.MethodPost, pathBulk, `{"links":[{"long_url":"https://example.com/"}]}`},
-		{schema.ScopeWriteLinks, http.MethodPatch, "/api/v1/links/" + hash, `{"title":"x"}`},
-		{schema.ScopeWriteLinks, http.MethodPost, pathBulk + "/edit", `{"links":[{"hash":"x"}],"add_tags":["x"]}`},
-		{schema.ScopeReadReports, http.MethodGet, "/api/v1/stats/" + hash, ""},
-		{schema.ScopeReadReports, http.MethodGet, "/api/v1/report", ""},
-		{schema.ScopeReadReports, http.MethodGet, "/api/v1/links/" + hash + "/report", ""},
-		{schema.ScopeReadReports, http.MethodPost, "/api/v1/shares", "{}"},
-		{schema.ScopeReadReports, http.MethodGet, "/api/v1/shares/1", ""},
-		{schema.ScopeWebhooks, http.MethodGet, "/api/v1/webhooks", ""},
-	}
-	for _, scope := range schema.Scopes() {
-		only := scoped(scope)
-		for _, r := range requests {
-			a := only.request(t, r.method, r.path, r.body)
-			if r.scope == scope {
-				if a.status/100 != 2 {
-					t.Errorf("%s %s with %s: %d %s", r.method, r.path, scope, a.status, a.raw)
-				}
-				continue
-			}
-			testkit.Equal(t, fmt.Sprint(r.method, r.path, " with ", scope), a.status, http.StatusForbidden)
-			testkit.Equal(t, "error", a.body["error"], any("missing_scope"))
-		}
-		testkit.Equal(t, "own account", only.get(t, "/api/v1/account").status, http.StatusOK)
-	}
-	both := scoped(schema.ScopeWriteLinks, schema.ScopeReadLinks)
-	for _, r := range requests {
-		if may := r.scope == schema.ScopeReadLinks ||
-			r.scope == schema.ScopeWriteLinks; (both.request(t, r.method, r.path, r.body).status/100 == 2) != may {
-			t.Errorf("%s %s with two scopes", r.method, r.path)
-		}
-	}
-}
 
 func TestAccount(t *testing.T) {
 	s := start(t)

@@ -3,6 +3,7 @@ package rest
 import (
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/auth"
 	"linkstream/api/request"
 	"linkstream/api/sharing"
 	"linkstream/schema"
@@ -56,7 +57,8 @@ func (a *API) createShare(c *call) error {
 	if err != nil {
 		return err
 	}
-	req := sharing.Request{AccountID: c.account}
+	readsLinks := schema.HasScope(c.scopes, schema.ScopeReadLinks)
+	req := sharing.Request{AccountID: c.account, TokenID: c.token, HideTargets: !readsLinks}
 	body.decodeOptional(sharing.FieldHash, &req.Hash, "The hash must be a string or null.")
 	body.decodeOptional(sharing.FieldTag, &req.Tag, "The tag must be a string or null.")
 	body.decode(sharing.FieldDomainID, &req.DomainID, badDomainID)
@@ -67,9 +69,12 @@ func (a *API) createShare(c *call) error {
 		body.reject(sharing.FieldHideTargets, badActive)
 	}
 	req.Malformed = body.malformed
+	if len(body.malformed) == 0 && !req.HideTargets && !readsLinks {
+		return errScope // readers would see what the token does not
+	}
 	share, url, err := a.shares.Create(c.ctx, req)
 	if err != nil {
-		return withOutage(shareOutage, err)
+		return shareError(err)
 	}
 	item := newShareItem(share)
 	item.URL = url
@@ -90,9 +95,16 @@ func (a *API) getShare(c *call) error {
 	return answer(c.http, fasthttp.StatusOK, shareAnswer{true, newShareItem(share)})
 }
 
-// deleteShare answers DELETE /api/v1/shares/{id}.
+// deleteShare answers DELETE /api/v1/shares/{id}. A token that may only read reports deletes its own shares.
 func (a *API) deleteShare(c *call) error {
-	if err := a.links.DeleteShare(c.ctx, c.account, idInPath(c)); err != nil {
+	share, err := a.links.Share(c.ctx, c.account, idInPath(c))
+	if err == nil && share.TokenID != c.token && !schema.HasScope(c.scopes, schema.ScopeWriteLinks) {
+		return errScope
+	}
+	if err == nil {
+		err = a.links.DeleteShare(c.ctx, c.account, share.ID)
+	}
+	if err != nil {
 		return shareError(err)
 	}
 	return answer(c.http, fasthttp.StatusOK, done{true})
@@ -100,8 +112,11 @@ func (a *API) deleteShare(c *call) error {
 
 // shareError is the error of a call with the ID of a share.
 func shareError(err error) error {
-	if schema.ErrorCode(err) == schema.CodeNotFound {
+	switch schema.ErrorCode(err) {
+	case schema.CodeNotFound:
 		return schema.ClientErrorf(schema.CodeNotFound, noShare)
+	case schema.CodeUnauthorized: // the token was revoked a moment ago
+		return auth.ErrUnauthorized
 	}
 	return withOutage(shareOutage, err)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/auth"
 	"linkstream/api/links"
 	"linkstream/api/request"
 	"linkstream/api/webhook"
@@ -67,6 +68,9 @@ func newWebhookItem(h schema.Webhook) webhookItem {
 	if h.DomainID != 0 {
 		item.DomainID = &h.DomainID
 	}
+	if h.OffReason == schema.OffToken { // version 1 has no such reason
+		item.OffReason = nil
+	}
 	if !h.FailingSince.IsZero() {
 		item.FailingSince = new(formatTime(h.FailingSince))
 	}
@@ -108,7 +112,7 @@ func (a *API) createWebhook(c *call) error {
 		return invalidField(fieldURL, "An account has at most "+strconv.Itoa(schema.MaxWebhooks)+" webhooks.")
 	}
 	if err != nil {
-		return withOutage(webhookOutage, err)
+		return webhookError(err)
 	}
 	return answer(c.http, fasthttp.StatusCreated, webhookAnswer{true, newWebhookItem(hook), hook.Secret})
 }
@@ -137,7 +141,22 @@ func (a *API) setWebhook(c *call, hook *schema.Webhook, body *body) error {
 	if len(body.malformed) > 0 {
 		return links.InvalidFields(body.malformed)
 	}
+	for _, event := range hook.Events {
+		if !schema.HasScope(c.scopes, scopeOfEvent(event)) {
+			return errScope
+		}
+	}
+	hook.TokenID = c.token
 	return nil
+}
+
+// scopeOfEvent returns the scope that a token needs to hear of an event by a webhook, in addition to ScopeWebhooks. It
+// is the scope to ask for the same.
+func scopeOfEvent(event string) string {
+	if event == schema.EventLinkClicked {
+		return schema.ScopeReadReports
+	}
+	return schema.ScopeReadLinks
 }
 
 func setEvents(hook *schema.Webhook, body *body) {
@@ -223,8 +242,11 @@ func (a *API) ofWebhook(handle func(*call, schema.Webhook) error) func(*call) er
 
 // webhookError is the error of a call with the ID of a webhook.
 func webhookError(err error) error {
-	if schema.ErrorCode(err) == schema.CodeNotFound {
+	switch schema.ErrorCode(err) {
+	case schema.CodeNotFound:
 		return schema.ClientErrorf(schema.CodeNotFound, noWebhook)
+	case schema.CodeUnauthorized: // the token was revoked a moment ago
+		return auth.ErrUnauthorized
 	}
 	return withOutage(webhookOutage, err)
 }

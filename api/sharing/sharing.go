@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"linkstream/api/auth"
@@ -43,6 +42,7 @@ type Request struct {
 	ExpiresAt   *time.Time // nil: never; fractions of a second are cut off
 	Password    *string    // nil: none
 	HideTargets bool
+	TokenID     int64 // of the token with whose rights the report is shared; 0: none
 
 	// Malformed holds problems that the caller has found, by field. Create reports them with its own.
 	Malformed map[string][]string
@@ -72,7 +72,8 @@ func New(base schema.BaseURL, store Store, shortener *links.Shortener, now func(
 // field; an account that has too many shares is an error of no field.
 func (s *Shares) Create(ctx context.Context, req Request) (share schema.Share, url string, err error) {
 	now := time.Now().UTC()
-	share = schema.Share{AccountID: req.AccountID, DomainID: req.DomainID, HideTargets: req.HideTargets, CreatedAt: now}
+	share = schema.Share{AccountID: req.AccountID, DomainID: req.DomainID, HideTargets: req.HideTargets, CreatedAt: now,
+		TokenID: req.TokenID}
 	problems := map[string][]string{}
 	if err = s.selectLinks(ctx, &share, req, problems); err != nil {
 		return share, "", err
@@ -151,14 +152,6 @@ func Credential(secret string) (digest [sha256.Size]byte) {
 		return digest
 	}
 	return auth.Digest(secret)
-}
-
-// Redact returns a path without the secret that it may have, for logs.
-func Redact(path string) string {
-	if strings.HasPrefix(path, Path) {
-		return Path + "…"
-	}
-	return path
 }
 
 // Open returns the share with a secret, and its account. CodeNotFound if there is no such share, or it has ended.

@@ -29,10 +29,3 @@ func TestGrant(t *testing.T) {
 		testkit.Equal(t, "granted later", sharing.Granted(share, grant), false)
 	})
 }
-
-func TestRedact(t *testing.T) {
-	for path, want := range map[string]string{sharing.Path + "secret": sharing.Path + "…",
-		"/dashboard/shares": "/dashboard/shares", "/": "/"} {
-		testkit.Equal(t, path, sharing.Redact(path), want)
-	}
-}

@@ -19,7 +19,7 @@ const (
 	setPassword    = `UPDATE accounts SET password_hash = $2 WHERE id = $1`
 	endOthers      = `DELETE FROM sessions WHERE account_id = $1 AND id <> $2`
 	// lockAccount lets one transaction at a time add something to the account. Locks are taken in the order accounts,
-	// links, webhooks.
+	// tokens, links, webhooks.
 	lockAccount = `SELECT id FROM accounts WHERE id = $1{for update}`
 )
 

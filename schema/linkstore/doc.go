@@ -60,8 +60,8 @@
 // means the same to both engines is in the folder migrations, any other in a folder of its engine; they share numbers.
 //
 // A new marker is a line in each dialect. Postgres locks rows, and SQLite has one writer: transactions lock in the
-// order domains, accounts, links, webhooks, and within a table in the order of IDs. On Postgres the server's clock
-// counts, on SQLite the process's.
+// order domains, accounts, tokens, links, webhooks, and within a table in the order of IDs. On Postgres the server's
+// clock counts, on SQLite the process's.
 //
 // # What each engine has for itself
 //

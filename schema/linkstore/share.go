@@ -11,11 +11,11 @@ import (
 const (
 	insertShare = `
 	INSERT INTO shares (account_id, digest, link_id, hash, domain_id, tag, expires_at, password_hash, hide_targets,
-		created_at)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 WHERE (SELECT count(*) FROM shares WHERE account_id = $1) < $11
+		created_at, token_id)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 WHERE (SELECT count(*) FROM shares WHERE account_id = $1) < $12
 	RETURNING id`
 	shareColumns = `s.id, s.account_id, s.digest, s.link_id, s.hash, s.domain_id, s.tag, s.expires_at, s.password_hash,
-		s.hide_targets, s.created_at`
+		s.hide_targets, s.created_at, s.token_id`
 	sharesOfAccount = `SELECT ` + shareColumns + ` FROM shares s WHERE account_id = $1 ORDER BY id DESC`
 	shareOfAccount  = `SELECT ` + shareColumns + ` FROM shares s WHERE account_id = $1 AND id = $2`
 	shareByDigest   = `
@@ -29,17 +29,26 @@ const (
 
 func shareFields(s *schema.Share) []any {
 	return []any{&s.ID, &s.AccountID, bytes32{&s.Digest}, &s.LinkID, &s.Hash, &s.DomainID, &s.Tag, &s.ExpiresAt,
-		&s.PasswordHash, &s.HideTargets, &s.CreatedAt}
+		&s.PasswordHash, &s.HideTargets, &s.CreatedAt, &s.TokenID}
 }
 
-// CreateShare implements schema.ShareStore. It locks the account, so that concurrent calls see each other's shares.
+// CreateShare implements schema.ShareStore. It locks the account, so that concurrent calls see each other's shares, and
+// the token, so that it is not revoked before the share is there.
 func (s *Store) CreateShare(ctx context.Context, share *schema.Share) error {
 	err := s.db.Update(ctx, func(tx Conn) error {
 		if err := get(ctx, tx, value(new(int64)), lockAccount, share.AccountID); err != nil {
 			return err
 		}
-		err := write(ctx, tx, value(&share.ID), insertShare, share.AccountID, share.Digest[:], share.LinkID, share.Hash,
-			share.DomainID, share.Tag, share.ExpiresAt, share.PasswordHash, share.HideTargets, share.CreatedAt, schema.MaxShares)
+		ends, err := lockToken(ctx, tx, share.TokenID)
+		if err != nil {
+			return err
+		}
+		if !ends.IsZero() && (share.ExpiresAt.IsZero() || ends.Before(share.ExpiresAt)) {
+			share.ExpiresAt = ends
+		}
+		err = write(ctx, tx, value(&share.ID), insertShare, share.AccountID, share.Digest[:], share.LinkID, share.Hash,
+			share.DomainID, share.Tag, share.ExpiresAt, share.PasswordHash, share.HideTargets, share.CreatedAt, share.TokenID,
+			schema.MaxShares)
 		if schema.ErrorCode(err) == schema.CodeNotFound {
 			err = schema.Errorf(schema.CodeConflict, "it has %d", schema.MaxShares)
 		}

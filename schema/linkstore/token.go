@@ -17,8 +17,13 @@ const (
 	tokenByDigest = `
 	SELECT ` + tokenColumns + `, ` + accountColumns + ` FROM tokens t JOIN accounts a ON a.id = t.account_id
 	WHERE t.digest = $1 AND t.revoked_at IS NULL`
-	revokeToken = `UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1`
-	validTokens = `
+	revokeToken  = `UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1 RETURNING account_id`
+	endOfToken   = `SELECT expires_at FROM tokens WHERE id = $1 AND revoked_at IS NULL{for share}`
+	keepShares   = `UPDATE shares SET token_id = 0 WHERE account_id = $1 AND token_id = $2`
+	keepWebhooks = `UPDATE webhooks SET token_id = 0, expires_at = NULL WHERE account_id = $1 AND token_id = $2`
+	endShares    = `DELETE FROM shares WHERE account_id = $1 AND token_id = $2`
+	webhooksOf   = `SELECT id FROM webhooks WHERE account_id = $1 AND token_id = $2 AND active ORDER BY id{for update}`
+	validTokens  = `
 	SELECT t.id FROM tokens t JOIN accounts a ON a.id = t.account_id
 	WHERE t.id {in: $1} AND t.revoked_at IS NULL AND NOT a.suspended AND (t.expires_at IS NULL OR t.expires_at > {now})`
 	tokensOfAccount = `SELECT ` + tokenColumns + ` FROM tokens t
@@ -56,8 +61,36 @@ func (s *Store) TokenByDigest(
 }
 
 // RevokeToken implements schema.TokenStore.
-func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
-	return wrap(execOne(ctx, s.db, revokeToken, tokenID, at), "revoke token %d", tokenID)
+func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time, keep bool) error {
+	err := s.db.Update(ctx, func(tx Conn) error {
+		var account int64
+		if err := write(ctx, tx, value(&account), revokeToken, tokenID, at); err != nil {
+			return err
+		}
+		if keep {
+			var b Batch
+			b.exec(keepShares, account, tokenID)
+			b.exec(keepWebhooks, account, tokenID)
+			return tx.Send(ctx, &b)
+		}
+		if _, err := exec(ctx, tx, endShares, account, tokenID); err != nil {
+			return err
+		}
+		return endWebhooks(ctx, tx, webhooksOf, account, tokenID)
+	})
+	return wrap(err, "revoke token %d", tokenID)
+}
+
+// lockToken keeps a token from being revoked until the end of a transaction, and returns when it expires. There is no
+// token with ID 0. CodeUnauthorized if it is revoked.
+func lockToken(ctx context.Context, tx Conn, id int64) (expires time.Time, err error) {
+	if id != 0 {
+		err = get(ctx, tx, value(&expires), endOfToken, id)
+	}
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		err = schema.Errorf(schema.CodeUnauthorized, "token %d is revoked", id)
+	}
+	return expires, err
 }
 
 // ValidTokens implements schema.TokenStore.

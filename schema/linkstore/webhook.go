@@ -9,18 +9,19 @@ import (
 
 const (
 	webhookColumns = `id, account_id, url, events, domain_id, hash, tag, people_only, active, off_reason, secret,
-		old_secret, old_secret_until, created_at, updated_at, waiting, dropped, failing_since, next_at`
+		old_secret, old_secret_until, created_at, updated_at, token_id, expires_at, waiting, dropped, failing_since, next_at`
 	insertWebhook = `
 	INSERT INTO webhooks (account_id, url, events, domain_id, hash, tag, people_only, active, secret, created_at,
-		updated_at, next_at, clicks_since)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, {now}, {now}
-	WHERE (SELECT count(*) FROM webhooks WHERE account_id = $1) < $11
+		updated_at, token_id, expires_at, next_at, clicks_since)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11, $12, {now}, {now}
+	WHERE (SELECT count(*) FROM webhooks WHERE account_id = $1) < $13
 	RETURNING id`
 	webhooksOfAccount = `SELECT ` + webhookColumns + ` FROM webhooks WHERE account_id = $1 ORDER BY id`
 	webhookOfAccount  = `SELECT ` + webhookColumns + ` FROM webhooks WHERE account_id = $1 AND id = $2`
 	updateWebhook     = `
 	UPDATE webhooks SET url = $3, events = $4, domain_id = $5, hash = $6, tag = $7, people_only = $8, active = $9,
-		updated_at = $10, off_reason = '', failing_since = NULL, next_at = {now}, holder = '',
+		updated_at = $10, token_id = $11, expires_at = $12, off_reason = '', failing_since = NULL, next_at = {now},
+		holder = '',
 		clicks_since = CASE WHEN ` + getsClicks + ` THEN clicks_since ELSE {now} END
 	WHERE account_id = $1 AND id = $2`
 	rotateSecret = `
@@ -50,8 +51,12 @@ const (
 	WHERE webhook_id = $1 AND status = 'waiting' ORDER BY id LIMIT $2`
 
 	canSend = `w.waiting > 0 AND w.next_at <= {now} AND w.active AND (w.leased_until IS NULL OR w.leased_until <= {now})
-		AND NOT (SELECT suspended FROM accounts WHERE id = w.account_id)`
-	hasWork       = `SELECT EXISTS (SELECT 1 FROM webhooks w WHERE ` + canSend + `)`
+		AND (w.expires_at IS NULL OR w.expires_at > {now}) AND NOT (SELECT suspended FROM accounts WHERE id = w.account_id)`
+	isOver  = `active AND expires_at IS NOT NULL AND expires_at <= {now}`
+	hasWork = `
+	SELECT EXISTS (SELECT 1 FROM webhooks w WHERE ` + canSend + `), EXISTS (SELECT 1 FROM webhooks WHERE ` + isOver + `)`
+	webhooksToEnd = `SELECT id FROM webhooks WHERE ` + isOver + ` ORDER BY expires_at LIMIT 100{for update skip locked}`
+	endWebhook    = `UPDATE webhooks SET active = false, off_reason = $2, holder = '' WHERE id = $1`
 	claimWebhooks = `
 	UPDATE webhooks SET holder = $1, leased_until = {now} + CAST($2 AS interval), next_at = {now} WHERE id {among}
 		SELECT w.id FROM webhooks w WHERE ` + canSend + ` ORDER BY w.next_at LIMIT $3{for update skip locked}{end}
@@ -72,7 +77,7 @@ const (
 func webhookFields(h *schema.Webhook) []any {
 	return []any{&h.ID, &h.AccountID, &h.URL, schema.TagsColumn{List: &h.Events}, &h.DomainID, &h.Hash, &h.Tag,
 		&h.PeopleOnly, &h.Active, &h.OffReason, &h.Secret, &h.OldSecret, &h.OldSecretUntil, &h.CreatedAt, &h.UpdatedAt,
-		&h.Waiting, &h.Dropped, &h.FailingSince, &h.NextAt}
+		&h.TokenID, &h.ExpiresAt, &h.Waiting, &h.Dropped, &h.FailingSince, &h.NextAt}
 }
 
 func deliveryFields(d *schema.Delivery) []any {
@@ -86,8 +91,12 @@ func (s *Store) CreateWebhook(ctx context.Context, h *schema.Webhook) error {
 		if err := get(ctx, tx, value(new(int64)), lockAccount, h.AccountID); err != nil {
 			return err
 		}
-		err := write(ctx, tx, value(&h.ID), insertWebhook, h.AccountID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID,
-			h.Hash, h.Tag, h.PeopleOnly, h.Active, h.Secret, h.CreatedAt, schema.MaxWebhooks)
+		var err error
+		if h.ExpiresAt, err = lockToken(ctx, tx, h.TokenID); err != nil {
+			return err
+		}
+		err = write(ctx, tx, value(&h.ID), insertWebhook, h.AccountID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID,
+			h.Hash, h.Tag, h.PeopleOnly, h.Active, h.Secret, h.CreatedAt, h.TokenID, h.ExpiresAt, schema.MaxWebhooks)
 		if schema.ErrorCode(err) == schema.CodeNotFound {
 			err = schema.Errorf(schema.CodeConflict, "it has %d", schema.MaxWebhooks)
 		}
@@ -111,8 +120,12 @@ func (s *Store) Webhook(ctx context.Context, accountID, id int64) (hook schema.W
 // UpdateWebhook implements schema.WebhookStore.
 func (s *Store) UpdateWebhook(ctx context.Context, h schema.Webhook) error {
 	err := s.db.Update(ctx, func(tx Conn) error {
-		err := execOne(ctx, tx, updateWebhook, h.AccountID, h.ID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID,
-			h.Hash, h.Tag, h.PeopleOnly, h.Active, h.UpdatedAt)
+		ends, err := lockToken(ctx, tx, h.TokenID)
+		if err != nil {
+			return err
+		}
+		err = execOne(ctx, tx, updateWebhook, h.AccountID, h.ID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID,
+			h.Hash, h.Tag, h.PeopleOnly, h.Active, h.UpdatedAt, h.TokenID, ends)
 		if err == nil && !h.Active {
 			err = drop(ctx, tx, h.ID)
 		}
@@ -128,6 +141,23 @@ func drop(ctx context.Context, tx Conn, id int64) error {
 		_, err = exec(ctx, tx, noteDropped, id, dropped)
 	}
 	return err
+}
+
+// endWebhooks switches the webhooks off that a query finds and locks, because their token has ended.
+func endWebhooks(ctx context.Context, tx Conn, query string, args ...any) error {
+	ids, err := list(ctx, tx, value[int64], query, args...)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := exec(ctx, tx, endWebhook, id, schema.OffToken); err != nil {
+			return err
+		}
+		if err := drop(ctx, tx, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // RotateSecret implements schema.WebhookStore.
@@ -184,8 +214,12 @@ func (s *Store) ResendDelivery(ctx context.Context, webhookID int64, message str
 func (s *Store) ClaimWebhooks(
 	ctx context.Context, holder string, lease time.Duration, limit int,
 ) (hooks []schema.Webhook, err error) {
-	var work bool
-	if err := get(ctx, s.db, value(&work), hasWork); err != nil || !work {
+	var work, over bool
+	err = get(ctx, s.db, []any{&work, &over}, hasWork)
+	if err == nil && over {
+		err = s.db.Update(ctx, func(tx Conn) error { return endWebhooks(ctx, tx, webhooksToEnd) })
+	}
+	if err != nil || !work {
 		return nil, wrap(err, "look for webhooks")
 	}
 	var b Batch

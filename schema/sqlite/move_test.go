@@ -48,7 +48,7 @@ func TestFreeze(t *testing.T) {
 			other := link
 			other.Hash = "other"
 			wantMovedError(t, store.CreateLink(t.Context(), &other))
-			wantMovedError(t, store.RevokeToken(t.Context(), token.ID, now))
+			wantMovedError(t, store.RevokeToken(t.Context(), token.ID, now, false))
 			wantMovedError(t, store.EndSession(t.Context(), account.ID, session.ID))
 
 			got, err := schema.FindLink(t.Context(), store, 0, "known")

@@ -43,7 +43,9 @@ var writings = []writing{
 	}},
 	{"RevokeToken", "", func(f fixture) call {
 		token := addToken(f.t, f.store, f.owner.ID, f.name)
-		return func(ctx context.Context, s schema.Database) error { return s.RevokeToken(ctx, token.ID, hour(1)) }
+		return func(ctx context.Context, s schema.Database) error {
+			return s.RevokeToken(ctx, token.ID, hour(1), false)
+		}
 	}},
 	{"UseTokens", "", func(f fixture) call {
 		one, two := addToken(f.t, f.store, f.owner.ID, f.name), addToken(f.t, f.store, f.owner.ID, f.name+"2")

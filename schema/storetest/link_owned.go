@@ -69,7 +69,7 @@ func keepsLinks(t *testing.T, open Open[schema.Database]) {
 	owner := addAccount(t, store, "a@example.org")
 	token := addToken(t, store, owner.ID, "secret")
 	revoked := addToken(t, store, owner.ID, "revoked")
-	testkit.Must(t, store.RevokeToken(t.Context(), revoked.ID, epoch))
+	testkit.Must(t, store.RevokeToken(t.Context(), revoked.ID, epoch, false))
 	token.UsedAt = epoch.Add(time.Hour)
 	testkit.Must(t, store.UseTokens(t.Context(), map[int64]time.Time{token.ID: token.UsedAt}))
 	session, ended := addSession(t, store, owner, "secret"), addSession(t, store, owner, "ended")
