@@ -312,7 +312,7 @@ func isWellKnown(path []byte) bool {
 }
 
 // wellKnown answers a request for a well-known path, and reports whether the host has an answer: the response to an
-// authority's challenge (RFC 8555, section 8.3), or a document that lets apps open links.
+// authority's challenge (RFC 8555, section 8.3), a document that lets apps open links, or a security.txt.
 func (h *Handler) wellKnown(q *request, path []byte) bool {
 	switch name := string(path); name {
 	case schema.AppleLinksPath, schema.AndroidLinksPath:
@@ -326,6 +326,8 @@ func (h *Handler) wellKnown(q *request, path []byte) bool {
 			q.SetBodyString(document)
 		}
 		return err != nil || document != ""
+	case service.SecurityPath:
+		return h.resolver.IsDefault(q.Host()) && h.contacts.Answer(q.RequestCtx)
 	default:
 		return h.challenge != nil && bytes.HasPrefix(path, challengePath) && h.challenge(q.RequestCtx)
 	}

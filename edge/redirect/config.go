@@ -12,6 +12,7 @@ import (
 	"linkstream/edge/visitorhash"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/enrich"
+	"linkstream/schema/service"
 )
 
 // Config sets how requests are answered. The zero Config works.
@@ -25,6 +26,7 @@ type Config struct {
 	Countries    *enrich.Countries
 	PublicHealth bool               // answer /healthz; the program sets it from -ops.public
 	Robots       Robots             // of every host
+	Contacts     service.Contacts   // in security.txt of the default domain
 	Passwords    *password.Verifier // of links that ask for one; set by the service
 	Limits       *limit.Limits      // of links that have one; set by the service
 	Visitors     *visitorhash.Keys  // of clicks; nil: they have no hash; set by the service
@@ -69,4 +71,6 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	_ = c.Robots.Set(robotsAllow) // needs no file
 	fs.Var(&c.Robots, "edge.robots", "`what` /robots.txt of every host says: allow to let crawlers follow short links, "+
 		"deny, or a file")
+	fs.Var(&c.Contacts, "edge.security-contact", "`contacts` in "+service.SecurityPath+" of the default domain: "+
+		"addresses of e-mail or https URLs, separated by commas")
 }

@@ -52,6 +52,7 @@ type Handler struct {
 	proxies   clientaddr.Proxies
 	health    bool // whether /healthz is answered
 	robots    string
+	contacts  service.Contacts
 	pages     *pages
 	log       *slog.Logger
 
@@ -90,6 +91,7 @@ func NewHandler(
 		proxies:   cfg.TrustedProxies,
 		health:    cfg.PublicHealth,
 		robots:    cfg.Robots.text,
+		contacts:  cfg.Contacts,
 		pages:     newPages(),
 		log:       log,
 

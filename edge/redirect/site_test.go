@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/service"
 	"linkstream/schema/testkit"
 )
 
@@ -17,6 +18,7 @@ func newSiteEdge(t testing.TB) (e *edge, domain int64) {
 		e.site = schema.Site{RootURL: "https://default.example/", NotFoundURL: "https://default.example/404",
 			ExpiredURL: "https://default.example/late"}
 		e.appLinks = schema.AppLinks{Apple: `{"default":1}`}
+		e.cfg.Contacts = service.Contacts{"mailto:security@sho.rt"}
 	})
 	domain = e.domain(t, "go.example.com", true)
 	testkit.Must(t, e.store.SetSite(t.Context(), domain,
@@ -92,6 +94,22 @@ func TestSites(t *testing.T) {
 		for path, want := range map[string]string{"/": "200 ", "/none": "302 https://own.example/new", "/late": "410 "} {
 			resp, _ := send(t, addr, "GET", "http://go.example.com"+path)
 			testkit.Equal(t, path+" after a change", fmt.Sprint(resp.StatusCode, " ", resp.Header.Get("Location")), want)
+		}
+	})
+}
+
+// The default domain has a security.txt. Custom domains belong to others.
+func TestSecurityText(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		e, _ := newSiteEdge(t)
+		addr := e.serve(t, loops)
+		for host, want := range map[string]int{"sho.rt": 200, "SHO.RT.:80": 200, "127.0.0.1": 200, "go.example.com": 302,
+			"plain.example.com": 404, "unknown.example.com": 404} {
+			resp, body := send(t, addr, "GET", "http://"+host+service.SecurityPath)
+			testkit.Equal(t, host, resp.StatusCode, want)
+			if found := strings.HasPrefix(body, "Contact: mailto:security@sho.rt\nExpires: "); found != (want == 200) {
+				t.Errorf("%s: %s", host, body)
+			}
 		}
 	})
 }

@@ -80,6 +80,12 @@ func (r *Resolver) HostName(host []byte) []byte {
 	return name
 }
 
+// IsDefault reports whether a host is the default domain's.
+func (r *Resolver) IsDefault(host []byte) bool {
+	_, isDefault, _ := r.domainName(host)
+	return isDefault
+}
+
 // AppLinks returns the document at a path of a host, "" if there is none. It reads documents of custom domains from the
 // store, and is bounded as Preview is.
 func (r *Resolver) AppLinks(host []byte, path string, client netip.Addr, now time.Time) (document string, err error) {
