@@ -11,6 +11,7 @@ import (
 
 	"linkstream/api/customdomain"
 	"linkstream/api/links"
+	"linkstream/api/rest"
 	"linkstream/api/webhook"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
@@ -32,7 +33,9 @@ type Config struct {
 	Private        []links.Address // of listeners that are for operators; set by the program
 	Domains        customdomain.Config
 	WebhookAllow   webhook.Networks // that receivers of webhooks may be in though they are not public
+	CORSOrigins    rest.Origins     // whose pages may call the API from browsers
 	Tracer         *tracing.Tracer  // of requests; nil: none; set by the program
+	Contacts       service.Contacts // of security.txt
 	PublicHealth   bool             // answer /healthz; the program sets it from -ops.public
 
 	MaxConnections           int
@@ -71,6 +74,11 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 			"load balancers and edges")
 	fs.Var(&c.WebhookAllow, "api.webhook-allow",
 		"`networks` (CIDR blocks, separated by commas) that webhooks may call though they are not public, also by http")
+	fs.Var(&c.CORSOrigins, "api.cors-origins",
+		"`origins`, such as https://app.example.org, separated by commas, whose pages may call the API from browsers; never "+
+			"the dashboard")
+	fs.Var(&c.Contacts, "api.security-contact",
+		"`contacts` in /.well-known/security.txt: addresses of e-mail or https URLs, separated by commas")
 	fs.IntVar(&c.MaxConnections, "api.max-connections", c.MaxConnections,
 		"most `connections` at the same time, fewer by default where the limit of open files is lower; a further one takes "+
 			"the place of the one that has been idle longest")

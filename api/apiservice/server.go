@@ -53,11 +53,12 @@ type router struct {
 	proxies   clientaddr.Proxies
 	tracer    *tracing.Tracer // nil: requests are not traced
 	health    bool            // /healthz is answered
+	contacts  service.Contacts
 	log       *slog.Logger
 }
 
 func (r *router) handle(http *fasthttp.RequestCtx) {
-	if r.health && service.AnswerHealth(http) {
+	if r.health && service.AnswerHealth(http) || r.contacts.Answer(http) {
 		closeUnread(http)
 		return
 	}

@@ -158,12 +158,13 @@ func (s *Service) compose(cfg Config) error {
 		return err
 	}
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks,
-		lag.CountedUntil, s.live, s.webhooks, shares, work, requests, s.log)
+		lag.CountedUntil, s.live, s.webhooks, shares, cfg.CORSOrigins, work, requests,
+		s.log)
 	s.passwords = linkpassword.New(s.links, s.shortener.Passwords(), cfg.Now, requests, s.log)
 	s.server = newServer(&router{api: api, pages: s.pages, passwords: s.passwords,
 		anonymous: request.NewAnonymous(s.metrics, max(1, service.CPUs()/2)),
 		proxies:   cfg.TrustedProxies,
-		tracer:    cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
+		tracer:    cfg.Tracer, health: cfg.PublicHealth, contacts: cfg.Contacts, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = newListener(s.listener, connLimits{Connections: cfg.MaxConnections,
 		PerAddress: cfg.MaxConnectionsPerAddress, Exempt: cfg.TrustedProxies.Contain}, s.metrics, s.log)
 	return nil

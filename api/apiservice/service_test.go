@@ -375,3 +375,31 @@ func TestSlowClients(t *testing.T) {
 		})
 	}
 }
+
+// Reporters of vulnerabilities find the contact without a token, whatever their client accepts.
+func TestSecurityText(t *testing.T) {
+	for _, contacts := range []string{"", "security@example.org"} {
+		links, clicks := openStores(t)
+		cfg := config()
+		testkit.Must(t, cfg.Contacts.Set(contacts))
+		s, err := apiservice.New(cfg, links, clicks, nil, discard)
+		testkit.Must(t, err)
+		stop := run(s)
+		for _, accept := range []string{"*/*", "text/html"} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+service.SecurityPath, nil)
+			testkit.Must(t, err)
+			req.Header.Set("Accept", accept)
+			res, err := http.DefaultClient.Do(req)
+			testkit.Must(t, err)
+			body, err := io.ReadAll(res.Body)
+			testkit.Must(t, err)
+			testkit.Must(t, res.Body.Close())
+			if found := strings.HasPrefix(string(body), "Contact: mailto:security@example.org\n"); found != (contacts != "") ||
+				found != (res.StatusCode == http.StatusOK) {
+				t.Errorf("with %q: %d %s", contacts, res.StatusCode, body)
+			}
+		}
+		testkit.Must(t, stop())
+		testkit.Must(t, clicks.Close())
+	}
+}

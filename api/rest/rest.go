@@ -83,6 +83,7 @@ type API struct {
 	webhooks     *webhook.Sender
 	shares       *sharing.Shares
 	bodies       *turns.Bound // bytes of large bodies
+	origins      Origins
 	work         *request.Work
 	router       *router.Router
 	prices       map[string]request.Price // by method and path
@@ -104,15 +105,15 @@ type linkStore interface {
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *links.Shortener, store linkStore,
 	clicks *reads.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub,
-	webhooks *webhook.Sender, shares *sharing.Shares, work *request.Work, requests *request.Recorder,
+	webhooks *webhook.Sender, shares *sharing.Shares, origins Origins, work *request.Work, requests *request.Recorder,
 	log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: store, clicks: clicks, countedUntil: countedUntil,
 		live: streams, webhooks: webhooks, shares: shares, bodies: request.NewBodies(),
-		work: work, prices: map[string]request.Price{}, requests: requests, log: log,
+		origins: origins, work: work, prices: map[string]request.Price{}, requests: requests, log: log,
 	}
 	a.router = router.New()
-	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path
+	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // see open
 	a.route(fasthttp.MethodPost, pathShorten, request.Passwords, a.createLink)
 	a.route(fasthttp.MethodGet, pathLinks, request.Reads, a.listLinks)
 	a.route(fasthttp.MethodPost, pathBulk, request.Writes, a.createLinks)
@@ -136,7 +137,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodGet, pathOpenAPI, request.Constant, a.describe)
 	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }
 	a.router.MethodNotAllowed = func(http *fasthttp.RequestCtx) { a.fail(http, errMethod) } // the router has set Allow
-	a.router.GlobalOPTIONS = func(http *fasthttp.RequestCtx) { http.SetStatusCode(fasthttp.StatusNoContent) }
+	a.router.GlobalOPTIONS = a.answerOptions
 	return a
 }
 
@@ -155,7 +156,7 @@ type call struct {
 	route   string // the pattern; OtherRoute until the router has found it
 
 	inAPI     bool // the path is below root
-	takesBody bool // the path needs a token
+	takesBody bool // the request needs a token
 }
 
 // callKey is the key of the call among a request's user values.
@@ -224,14 +225,15 @@ func (a *API) RejectBusy(http *fasthttp.RequestCtx) {
 	defer func(began time.Time) {
 		a.requests.Observe(request.OtherRoute, http.Response.StatusCode(), began)
 	}(time.Now())
-	setHeaders(&http.Response.Header)
+	a.setHeaders(http)
 	http.Response.Header.Set("Retry-After", busyRetryAfter)
 	a.fail(http, errBusy)
 }
 
-func setHeaders(header *fasthttp.ResponseHeader) {
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
+func (a *API) setHeaders(http *fasthttp.RequestCtx) {
+	http.Response.Header.Set("X-Content-Type-Options", "nosniff")
+	http.Response.Header.Set("Cache-Control", "no-store")
+	a.origins.allow(http)
 }
 
 // Ask reports whether the body of a request is wanted, which Handle or Reject then answers. Otherwise it has answered
@@ -266,10 +268,14 @@ func (a *API) open(http *fasthttp.RequestCtx, turn *request.Turn) (*call, error)
 	c := &call{http: http, turn: turn, arrived: time.Now(), route: request.OtherRoute}
 	c.setDeadline(callTimeout)
 	http.SetUserValue(callKey{}, c)
-	setHeaders(&http.Response.Header)
+	a.setHeaders(http)
 	path := string(http.URI().PathOriginal())
 	c.inAPI = path == root || strings.HasPrefix(path, root+"/")
-	c.takesBody = c.inAPI && (path != pathOpenAPI || !http.IsGet() && !http.IsHead())
+	if bare, slash := strings.CutSuffix(path, "/"); slash && c.inAPI && !strings.HasSuffix(bare, "/") {
+		path = bare // the same resource
+		http.URI().SetPath(path)
+	}
+	c.takesBody = c.inAPI && !a.origins.asks(http) && (path != pathOpenAPI || !http.IsGet() && !http.IsHead())
 	if c.takesBody {
 		return c, a.admit(c)
 	}
@@ -400,7 +406,7 @@ var document = sync.OnceValue(func() (d struct {
 func (a *API) describe(c *call) error {
 	header, document := &c.http.Response.Header, document()
 	header.Set(fasthttp.HeaderCacheControl, "no-cache")
-	header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
+	header.Add(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
 	header.Set(fasthttp.HeaderETag, document.tag)
 	if strings.Contains(string(c.http.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), document.tag) {
 		c.http.SetStatusCode(fasthttp.StatusNotModified)

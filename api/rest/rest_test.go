@@ -53,11 +53,14 @@ func start(t testing.TB) *testService {
 // startFaulty starts a service whose stores call fault before each method.
 func startFaulty(t testing.TB, fault storetest.Fault) *testService {
 	t.Helper()
-	return startWrapped(t, fault, func(links schema.Database) schema.Database { return links })
+	return startWrapped(t, fault, asIs)
 }
 
-// startWrapped is startFaulty with the link store that wrap returns.
-func startWrapped(t testing.TB, fault storetest.Fault, wrap func(schema.Database) schema.Database) *testService {
+func asIs(links schema.Database) schema.Database { return links }
+
+// startWrapped is startFaulty with the link store that wrap returns, and a changed configuration.
+func startWrapped(t testing.TB, fault storetest.Fault, wrap func(schema.Database) schema.Database,
+	configure ...func(*apiservice.Config)) *testService {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlitetest.Open(t.Context(), filepath.Join(dir, "links.db"))
@@ -68,6 +71,9 @@ func startWrapped(t testing.TB, fault storetest.Fault, wrap func(schema.Database
 	cfg.EdgeURL = schema.MustParseBaseURL(edgeURL)
 	cfg.Listen, cfg.Blocklist = "127.0.0.1:0", filepath.Join(dir, "hosts")
 	testkit.Must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
+	for _, change := range configure {
+		change(&cfg)
+	}
 	s := &testService{links: links, clicks: clicks, log: &testkit.Buffer{}, dir: dir}
 	api, err := apiservice.New(cfg, wrap(storetest.Faulty(links, fault)),
 		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, nil, s.log.Logger())

@@ -68,7 +68,7 @@ var badRequests = []struct {
 }{
 	{"an unknown path", "GET", "/api/v1/nothing", "", nil, 404},
 	{"an unknown path outside the API", "GET", "/nothing", "", nil, 404},
-	{"a path with a trailing slash", "GET", "/api/v1/links/", "", nil, 404},
+	{"a path with two trailing slashes", "GET", "/api/v1/links//", "", nil, 404},
 	{"a path with an empty segment", "GET", "/api/v1//links", "", nil, 404},
 	{"a path in upper case", "GET", "/API/V1/LINKS", "", nil, 404},
 	{"stats without a hash", "GET", "/api/v1/stats", "", nil, 404},

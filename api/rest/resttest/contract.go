@@ -132,7 +132,7 @@ func endpoints(known string) []endpoint {
 		{http.MethodGet, "/api/v1/links?page=0", "", http.StatusUnprocessableEntity},
 		{http.MethodPut, "/api/v1/links", "", http.StatusMethodNotAllowed},
 		{http.MethodPost, "/api/v1/openapi.json", "", http.StatusMethodNotAllowed},
-		{http.MethodGet, "/api/v1/links/", "", http.StatusNotFound},
+		{http.MethodGet, "/api/v1/links//", "", http.StatusNotFound},
 		{http.MethodGet, "/api/v1/none", "", http.StatusNotFound},
 		{http.MethodGet, "/api/v1", "", http.StatusNotFound},
 	}
