@@ -63,6 +63,8 @@ const (
 	// answerLife is how long an answer of the store stands: that nothing is left, or that it is not available.
 	answerLife = 500 * time.Millisecond
 	askTimeout = 2 * time.Second
+	// awayLife is how long visitors do not wait for a store that has not answered, while it is asked in the background.
+	awayLife = 5 * time.Second
 	// forgetAfter is the number of unused turns after which a lease without clicks is forgotten.
 	forgetAfter = 8
 	// A lease of fetchAhead clicks or more is renewed before it is used up: requests would wait otherwise.
@@ -212,7 +214,8 @@ func (l *Limits) take(x *lease, limit int64, counts bool) (Ticket, Verdict) {
 		return Ticket{}, Unknown
 	case age < answerLife:
 		return Ticket{}, verdict
-	case age < 2*answerLife && verdict == UsedUp: // visitors of a link that is used up do not wait for the store
+	case age < 2*answerLife && verdict == UsedUp, age < awayLife && verdict == Unavailable: // nobody waits again
+		x.used.Store(true) // so that it is not forgotten
 		l.fetch(x, limit)
 		return Ticket{}, verdict
 	}
@@ -422,6 +425,8 @@ func (l *Limits) stateSome(ctx context.Context, leases []*lease, all bool) error
 		if used := x.used.Swap(false); !used || all {
 			x.giveBack()
 			x.unused++
+		} else {
+			x.unused = 0
 		}
 		spent := x.spent.Load()
 		if !x.unsure && spent == x.stated {

@@ -24,6 +24,7 @@ type store struct {
 	ended bool
 	takes int // calls
 	away  bool
+	hangs bool // TakeLease does not return before its time is over
 }
 
 func (s *store) call(work func()) error {
@@ -38,7 +39,16 @@ func (s *store) call(work func()) error {
 
 func (s *store) AddLeaseHolder(context.Context, schema.Incarnation) error { return s.call(func() {}) }
 
-func (s *store) TakeLease(_ context.Context, _ schema.Incarnation, given schema.LimitLease) (schema.LimitLease, error) {
+func (s *store) TakeLease(
+	ctx context.Context, _ schema.Incarnation, given schema.LimitLease,
+) (schema.LimitLease, error) {
+	s.mu.Lock()
+	hangs := s.hangs
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return given, ctx.Err()
+	}
 	return given, s.call(func() {
 		s.takes++
 		if given.Granted < 0 {
@@ -150,6 +160,29 @@ func TestLimits(t *testing.T) {
 		}
 		_, after := s.seen()
 		testkit.Equal(t, "calls meanwhile", after-before <= 1, true)
+	})
+	inBubble(t, "one visitor waits for a store that hangs", 3200, func(t *testing.T, s *store, l *limit.Limits) {
+		s.change(func() { s.hangs = true })
+		began := time.Now()
+		testkit.Equal(t, "verdict", visit(l, s.limit), limit.Unavailable)
+		testkit.Equal(t, "waited", time.Since(began), 2*time.Second)
+		for range 100 {
+			time.Sleep(300 * time.Millisecond)
+			began = time.Now()
+			testkit.Equal(t, "verdict", visit(l, s.limit), limit.Unavailable)
+			testkit.Equal(t, "waited", time.Since(began), 0)
+		}
+		s.change(func() { s.hangs = false })
+		time.Sleep(3 * time.Second) // the call that hangs ends
+		visit(l, s.limit)
+		synctest.Wait()
+		testkit.Equal(t, "verdict afterwards", visit(l, s.limit), limit.Open)
+		time.Sleep(time.Minute)
+		s.change(func() { s.away = true })
+		testkit.Equal(t, "verdict", visit(l, s.limit), limit.Unavailable)
+		s.change(func() { s.away = false })
+		time.Sleep(time.Minute)
+		testkit.Equal(t, "verdict after a minute without visitors", visit(l, s.limit), limit.Open)
 	})
 	inBubble(t, "a limit that is changed is asked for at once", 1, func(t *testing.T, s *store, l *limit.Limits) {
 		visit(l, 1)
