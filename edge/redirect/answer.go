@@ -57,7 +57,9 @@ func (h *Handler) answer(q *request) (answered bool) {
 // readPath returns a path without its first slash, decoded once. An escaped slash stays escaped, as it does not
 // separate segments; so does what is no escape. No name has a %.
 func readPath(path []byte) []byte {
-	path = bytes.TrimPrefix(path, []byte("/"))
+	if len(path) > 0 && path[0] == '/' {
+		path = path[1:]
+	}
 	escape := bytes.IndexByte(path, '%')
 	if escape < 0 {
 		return path
