@@ -24,6 +24,7 @@ var (
 	stores   = []string{"schema/linkstore", "schema/sqlite", "schema/clickhouse"}
 	drivers  = "schema/linkstore"          // below it, packages are named after engines, as other stores are
 	top      = []string{"deploy", "bench"} // these may import services and stores
+	clients  = []string{"api/client", "api/cli"}
 )
 
 // schemaModules lists what schema itself imports besides the standard library.
@@ -56,6 +57,7 @@ var notLinked = map[string][]string{
 	"api": {"linkstream/edge", "linkstream/ingest/ingestservice", "linkstream/ingest/verify", "linkstream/deploy",
 		"linkstream/bench", "linkstream/schema/sqlite", "linkstream/schema/linkstore/sqlite", sqliteDriver, testBroker,
 		testingPackage},
+	"api/cli/linkstream": {"linkstream/schema", testingPackage},
 	"ingest": {"linkstream/api", "linkstream/edge", "linkstream/deploy", "linkstream/bench", "linkstream/schema/sqlite",
 		"linkstream/schema/linkstore", argon2, postgresDriver, sqliteDriver, testBroker, router, ristretto, testingPackage},
 	"deploy/standalone": {"linkstream/deploy/tools/engines/testengines", "linkstream/bench",
@@ -159,6 +161,11 @@ func importViolations(p goPackage) (violations []string) {
 // brokenRule returns the rule that forbids a package to import another package of this module, "" if none does.
 func brokenRule(from, to string, main bool) string {
 	switch {
+	case root(from, clients) != "":
+		if root(to, clients) == "" {
+			return "api/client and api/cli import each other only"
+		}
+		return ""
 	case within(to, "bench") && !within(from, "bench"):
 		return "only bench imports bench"
 	case root(from, top) != "":

@@ -90,11 +90,10 @@ func longFunctions(tree fs.FS) (violations []string, err error) {
 	return violations, err
 }
 
-// wideLines returns the lines of Go files, tests included, that have too many columns. Generated code has its
-// generator's.
+// wideLines returns the lines of Go files, tests included, that have too many columns.
 func wideLines(tree fs.FS) (violations []string, err error) {
 	err = walkSources(tree, func(name string) error {
-		if path.Ext(name) != ".go" || strings.HasSuffix(name, ".pb.go") {
+		if path.Ext(name) != ".go" || generated(name) {
 			return nil
 		}
 		content, err := fs.ReadFile(tree, name)
@@ -111,10 +110,15 @@ func wideLines(tree fs.FS) (violations []string, err error) {
 	return violations, err
 }
 
-// walkCode calls visit for each Go file of the module, tests aside.
+// generated reports whether a generator has written a file, which then has its lengths and widths.
+func generated(name string) bool {
+	return strings.HasSuffix(name, ".pb.go") || strings.HasSuffix(name, ".gen.go")
+}
+
+// walkCode calls visit for each Go file of the module that people have written, tests aside.
 func walkCode(tree fs.FS, visit func(name string, content []byte) error) error {
 	return walkSources(tree, func(name string) error {
-		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || generated(name) {
 			return nil
 		}
 		content, err := fs.ReadFile(tree, name)
