@@ -1042,7 +1042,7 @@ type Share struct {
 	// Hash The link whose report is shared; null: not that of one link.
 	Hash nullable.Nullable[string] `json:"hash"`
 
-	// HideTargets Whether readers do not see where links lead.
+	// HideTargets Whether readers see neither where links lead nor UTM campaigns, which may come from there. They see short URLs, titles, tags, and the names of rules and variants.
 	HideTargets bool `json:"hide_targets"`
 
 	// Id The id.
@@ -1087,7 +1087,7 @@ type ShareRequest struct {
 	// Hash The link whose report is shared.
 	Hash nullable.Nullable[string] `json:"hash,omitempty"`
 
-	// HideTargets Whether readers do not see where links lead.
+	// HideTargets Whether readers see neither where links lead nor UTM campaigns, which may come from there. They see short URLs, titles, tags, and the names of rules and variants.
 	HideTargets *bool `json:"hide_targets,omitempty"`
 
 	// Password What readers must enter; null: nothing. It is not shown again.
@@ -1228,7 +1228,7 @@ type Webhook struct {
 	// IsActive Whether the webhook is on.
 	IsActive bool `json:"is_active"`
 
-	// OffReason Why the service has switched the webhook off: its receiver answered 410, or failed for three days; null: it has not.
+	// OffReason Why the service has switched the webhook off: its receiver answered 410, or failed for three days; null: it has not, or its token has ended.
 	OffReason nullable.Nullable[WebhookOffReason] `json:"off_reason"`
 
 	// PeopleOnly Whether the webhook hears only of clicks of people.
@@ -1250,7 +1250,7 @@ type Webhook struct {
 // WebhookEvents What has happened.
 type WebhookEvents string
 
-// WebhookOffReason Why the service has switched the webhook off: its receiver answered 410, or failed for three days; null: it has not.
+// WebhookOffReason Why the service has switched the webhook off: its receiver answered 410, or failed for three days; null: it has not, or its token has ended.
 type WebhookOffReason string
 
 // WebhookAnswer A webhook.
@@ -1992,7 +1992,7 @@ type ClientInterface interface {
 
 	// GetAccount Read the caller's account and token
 	//
-	// Whose token this is, what it may do, and what is left of its rate limit. Any token may ask. A token with scopes may read links, tags, domains and QR codes with links.read, create, change and delete links with links.write, read statistics, reports and live counts, and share reports, with reports.read, and manage webhooks with webhooks.
+	// Whose token this is, what it may do, and what is left of its rate limit. Any token may ask. A token with scopes may read links, tags, domains and QR codes with links.read, create, change and delete links with links.write, read statistics, reports and live counts, and share reports, with reports.read, and manage webhooks with webhooks, which hear of clicks with reports.read and of changes with links.read. Answers to changes of links show these links. What a token shares, and its webhooks, end with it.
 	//
 	// Corresponds with GET /api/v1/account (the `GetAccount` operationId).
 	GetAccount(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2148,7 +2148,7 @@ type ClientInterface interface {
 
 	// CreateShareWithBody Share a report
 	//
-	// Makes a secret URL at which anyone can read a report without an account: of the link with a hash, of the links with a tag, or on a domain, or of all links. The URL is shown once. It works until `expires_at`, until the share is deleted, and as long as its link or domain exists; then it is 404 within a second. Readers choose days and filters; they see no token, no other page and, with `hide_targets`, not where links lead. They have a rate limit of their own. An account has at most 100 shares, ended ones included. Whoever may read reports may share them: a token with scopes needs reports.read, also to list and delete shares.
+	// Makes a secret URL at which anyone can read a report without an account: of the link with a hash, of the links with a tag, or on a domain, or of all links. The URL is shown once. It works until `expires_at`, until the share is deleted, and as long as its link or domain exists; then it is 404 within a second. Readers choose days and filters; they see no token, no other page and, with `hide_targets`, not where links lead. They have a rate limit of their own. An account has at most 100 shares, ended ones included. Whoever may read reports may share them: a token with scopes needs reports.read. Without links.read its shares hide targets. A share ends with the token that made it: `expires_at` is at most the end of the token, and revoking the token deletes its shares, unless the account's owner keeps them.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2157,7 +2157,7 @@ type ClientInterface interface {
 
 	// CreateShare Share a report
 	//
-	// Makes a secret URL at which anyone can read a report without an account: of the link with a hash, of the links with a tag, or on a domain, or of all links. The URL is shown once. It works until `expires_at`, until the share is deleted, and as long as its link or domain exists; then it is 404 within a second. Readers choose days and filters; they see no token, no other page and, with `hide_targets`, not where links lead. They have a rate limit of their own. An account has at most 100 shares, ended ones included. Whoever may read reports may share them: a token with scopes needs reports.read, also to list and delete shares.
+	// Makes a secret URL at which anyone can read a report without an account: of the link with a hash, of the links with a tag, or on a domain, or of all links. The URL is shown once. It works until `expires_at`, until the share is deleted, and as long as its link or domain exists; then it is 404 within a second. Readers choose days and filters; they see no token, no other page and, with `hide_targets`, not where links lead. They have a rate limit of their own. An account has at most 100 shares, ended ones included. Whoever may read reports may share them: a token with scopes needs reports.read. Without links.read its shares hide targets. A share ends with the token that made it: `expires_at` is at most the end of the token, and revoking the token deletes its shares, unless the account's owner keeps them.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2166,7 +2166,7 @@ type ClientInterface interface {
 
 	// DeleteShare Revoke a shared report
 	//
-	// The URL is 404 within a second.
+	// The URL is 404 within a second. A token with scopes needs reports.read, and for shares that it has not made itself also links.write.
 	//
 	// Corresponds with DELETE /api/v1/shares/{id} (the `DeleteShare` operationId).
 	DeleteShare(ctx context.Context, id ShareID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2219,7 +2219,7 @@ type ClientInterface interface {
 
 	// CreateWebhookWithBody Create a webhook
 	//
-	// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks.
+	// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2228,7 +2228,7 @@ type ClientInterface interface {
 
 	// CreateWebhook Create a webhook
 	//
-	// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks.
+	// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2251,7 +2251,7 @@ type ClientInterface interface {
 
 	// EditWebhookWithBody Change a webhook
 	//
-	// Fields that are not given stay. Every change forgets past failures, and what waits is sent at once. A webhook that is switched off drops what waits.
+	// Fields that are not given stay. Every change forgets past failures, and what waits is sent at once. A webhook that is switched off drops what waits. A token with scopes needs those of all events of the webhook; from then on the webhook ends with this token.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2260,7 +2260,7 @@ type ClientInterface interface {
 
 	// EditWebhook Change a webhook
 	//
-	// Fields that are not given stay. Every change forgets past failures, and what waits is sent at once. A webhook that is switched off drops what waits.
+	// Fields that are not given stay. Every change forgets past failures, and what waits is sent at once. A webhook that is switched off drops what waits. A token with scopes needs those of all events of the webhook; from then on the webhook ends with this token.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2298,7 +2298,7 @@ type ClientInterface interface {
 
 // GetAccount Read the caller's account and token
 //
-// Whose token this is, what it may do, and what is left of its rate limit. Any token may ask. A token with scopes may read links, tags, domains and QR codes with links.read, create, change and delete links with links.write, read statistics, reports and live counts, and share reports, with reports.read, and manage webhooks with webhooks.
+// Whose token this is, what it may do, and what is left of its rate limit. Any token may ask. A token with scopes may read links, tags, domains and QR codes with links.read, create, change and delete links with links.write, read statistics, reports and live counts, and share reports, with reports.read, and manage webhooks with webhooks, which hear of clicks with reports.read and of changes with links.read. Answers to changes of links show these links. What a token shares, and its webhooks, end with it.
 //
 // Corresponds with GET /api/v1/account (the `GetAccount` operationId).
 func (c *Client) GetAccount(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2654,7 +2654,7 @@ func (c *Client) ListShares(ctx context.Context, params *ListSharesParams, reqEd
 
 // CreateShareWithBody Share a report
 //
-// Makes a secret URL at which anyone can read a report without an account: of the link with a hash, of the links with a tag, or on a domain, or of all links. The URL is shown once. It works until `expires_at`, until the share is deleted, and as long as its link or domain exists; then it is 404 within a second. Readers choose days and filters; they see no token, no other page and, with `hide_targets`, not where links lead. They have a rate limit of their own. An account has at most 100 shares, ended ones included. Whoever may read reports may share them: a token with scopes needs reports.read, also to list and delete shares.
+// Makes a secret URL at which anyone can read a report without an account: of the link with a hash, of the links with a tag, or on a domain, or of all links. The URL is shown once. It works until `expires_at`, until the share is deleted, and as long as its link or domain exists; then it is 404 within a second. Readers choose days and filters; they see no token, no other page and, with `hide_targets`, not where links lead. They have a rate limit of their own. An account has at most 100 shares, ended ones included. Whoever may read reports may share them: a token with scopes needs reports.read. Without links.read its shares hide targets. A share ends with the token that made it: `expires_at` is at most the end of the token, and revoking the token deletes its shares, unless the account's owner keeps them.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2673,7 +2673,7 @@ func (c *Client) CreateShareWithBody(ctx context.Context, contentType string, bo
 
 // CreateShare Share a report
 //
-// Makes a secret URL at which anyone can read a report without an account: of the link with a hash, of the links with a tag, or on a domain, or of all links. The URL is shown once. It works until `expires_at`, until the share is deleted, and as long as its link or domain exists; then it is 404 within a second. Readers choose days and filters; they see no token, no other page and, with `hide_targets`, not where links lead. They have a rate limit of their own. An account has at most 100 shares, ended ones included. Whoever may read reports may share them: a token with scopes needs reports.read, also to list and delete shares.
+// Makes a secret URL at which anyone can read a report without an account: of the link with a hash, of the links with a tag, or on a domain, or of all links. The URL is shown once. It works until `expires_at`, until the share is deleted, and as long as its link or domain exists; then it is 404 within a second. Readers choose days and filters; they see no token, no other page and, with `hide_targets`, not where links lead. They have a rate limit of their own. An account has at most 100 shares, ended ones included. Whoever may read reports may share them: a token with scopes needs reports.read. Without links.read its shares hide targets. A share ends with the token that made it: `expires_at` is at most the end of the token, and revoking the token deletes its shares, unless the account's owner keeps them.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2692,7 +2692,7 @@ func (c *Client) CreateShare(ctx context.Context, body CreateShareJSONRequestBod
 
 // DeleteShare Revoke a shared report
 //
-// The URL is 404 within a second.
+// The URL is 404 within a second. A token with scopes needs reports.read, and for shares that it has not made itself also links.write.
 //
 // Corresponds with DELETE /api/v1/shares/{id} (the `DeleteShare` operationId).
 func (c *Client) DeleteShare(ctx context.Context, id ShareID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2815,7 +2815,7 @@ func (c *Client) ListWebhooks(ctx context.Context, params *ListWebhooksParams, r
 
 // CreateWebhookWithBody Create a webhook
 //
-// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks.
+// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2834,7 +2834,7 @@ func (c *Client) CreateWebhookWithBody(ctx context.Context, contentType string, 
 
 // CreateWebhook Create a webhook
 //
-// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks.
+// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2887,7 +2887,7 @@ func (c *Client) GetWebhook(ctx context.Context, id WebhookID, reqEditors ...Req
 
 // EditWebhookWithBody Change a webhook
 //
-// Fields that are not given stay. Every change forgets past failures, and what waits is sent at once. A webhook that is switched off drops what waits.
+// Fields that are not given stay. Every change forgets past failures, and what waits is sent at once. A webhook that is switched off drops what waits. A token with scopes needs those of all events of the webhook; from then on the webhook ends with this token.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2906,7 +2906,7 @@ func (c *Client) EditWebhookWithBody(ctx context.Context, id WebhookID, contentT
 
 // EditWebhook Change a webhook
 //
-// Fields that are not given stay. Every change forgets past failures, and what waits is sent at once. A webhook that is switched off drops what waits.
+// Fields that are not given stay. Every change forgets past failures, and what waits is sent at once. A webhook that is switched off drops what waits. A token with scopes needs those of all events of the webhook; from then on the webhook ends with this token.
 //
 // Takes a body of the `application/json` content type.
 //

@@ -17,8 +17,11 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Programs are the folders of the programs that are deployed.
+// Programs are the folders of the programs that serve.
 var Programs = []string{"./api", "./deploy/migrate-to", "./deploy/standalone", "./edge", "./ingest"}
+
+// usersCommand is the folder of the command linkstream.
+const usersCommand = "./api/cli/linkstream"
 
 // Root returns the folder of go.mod.
 var Root = sync.OnceValue(func() string {
@@ -66,7 +69,7 @@ func Program(tb testing.TB, name string) string {
 
 // folderOf returns the folder of a program of this module.
 func folderOf(name string) string {
-	for _, folder := range Programs {
+	for _, folder := range append(Programs, usersCommand) {
 		if path.Base(folder) == name {
 			return folder
 		}

@@ -1,0 +1,121 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"strings"
+	"testing"
+	"unicode"
+
+	"linkstream/api/cli"
+	"linkstream/schema/testkit"
+)
+
+// hostile is a text that takes over a terminal, hides what follows, and breaks lines and cells of tables.
+const hostile = "a\x1b]0;title\a\x1b[2J\u009b31m\x7f\r\u202egpj.exe\u2066\u2028\nb\tc\x00"
+
+// hostileService answers every request with words of strangers in all fields that have any.
+func hostileService(w http.ResponseWriter, r *http.Request) {
+	link := map[string]any{"hash": hostile, "short_url": hostile, "original_url": hostile, "title": hostile,
+		"tags": []string{hostile}, "card": map[string]any{"title": hostile}, "created_at": "2026-11-21T09:30:15+00:00",
+		"clicks": 1, "is_active": true}
+	names := []map[string]any{{"name": hostile, "clicks": 1}}
+	body := map[string]any{"success": true, "short_url": hostile, "data": []any{link}, "link": link, "hash": hostile,
+		"tz": hostile, "from": "2026-11-21", "to": "2026-11-21", "interval": "day", "referrers": names, "campaigns": names,
+		"links": []any{link}, "meta": map[string]any{"current_page": 1, "last_page": 1},
+		"results": []any{map[string]any{"success": false, "message": hostile}},
+		"message": hostile, "errors": map[string]any{hostile: []string{hostile}}}
+	switch path.Base(r.URL.Path) {
+	case "domains":
+		body["data"] = []any{map[string]any{"id": 7, "host": hostile}}
+	case "refused":
+		w.WriteHeader(http.StatusUnprocessableEntity)
+	case "live":
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {\"hash\":\""+strings.NewReplacer("\n", "", "\r", "").Replace(hostile)+"\"}\n\n")
+		return
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(body)
+}
+
+// TestWordsOfStrangers runs every command that prints them.
+func TestWordsOfStrangers(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(hostileService))
+	defer server.Close()
+	t.Setenv("LINKSTREAM_URL", server.URL)
+	t.Setenv("LINKSTREAM_TOKEN", "ls_token")
+	for name, c := range map[string]struct {
+		command []string
+		input   string
+		lines   int // of output
+	}{
+		"shorten":            {[]string{"shorten", "https://example.com/"}, "", 1},
+		"list":               {[]string{"list"}, "", 1},
+		"list as JSON":       {[]string{"list", "--json"}, "", 1},
+		"show":               {[]string{"show", "x"}, "", 9},
+		"show as JSON":       {[]string{"show", "x", "--json"}, "", 1},
+		"edit":               {[]string{"edit", "x", "--title", "y"}, "", 9},
+		"restore":            {[]string{"restore", "x"}, "", 9},
+		"report":             {[]string{"report"}, "", 4 + 3},
+		"report of a link":   {[]string{"report", "x"}, "", 4 + 3},
+		"report as JSON":     {[]string{"report", "--json"}, "", 1},
+		"import":             {[]string{"import", "-"}, "long_url,title\nhttps://example.com/,x\n", 1},
+		"import as JSON":     {[]string{"import", "-", "--json"}, "long_url\nhttps://example.com/\n", 1},
+		"refusals":           {[]string{"show", "refused"}, "", 0},
+		"usage":              {[]string{"show", "x", "--domain", hostile + hostile}, "", 0},
+		"columns of a file":  {[]string{"import", "-"}, "\"" + hostile + "\"\n", 0},
+		"domains of a file":  {[]string{"import", "-"}, "long_url,domain\nhttps://example.com/,\"" + hostile + "x\"\n", 1},
+		"QR codes, not PNGs": {[]string{"qr", "x"}, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errOut := run(t, c.input, c.command...)
+			for _, r := range out + errOut {
+				if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' {
+					t.Errorf("%U is in\n%q\n%q", r, out, errOut)
+				}
+			}
+			if lines := strings.Count(out, "\n"); lines != c.lines {
+				t.Errorf("%d lines, want %d\n%s%s", lines, c.lines, out, errOut)
+			}
+			if c.lines > 0 && strings.Contains(name, "JSON") {
+				var value any
+				testkit.Must(t, json.Unmarshal([]byte(out), &value))
+				if name != "import as JSON" && !strings.Contains(mustJSON(t, value), mustJSON(t, hostile)) {
+					t.Errorf("the text has changed: %q", out)
+				}
+			}
+		})
+	}
+}
+
+func mustJSON(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	testkit.Must(t, err)
+	return strings.Trim(string(text), `"`)
+}
+
+// run runs the command in this process with its outputs in files.
+func run(t *testing.T, input string, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var files [3]*os.File
+	for i := range files {
+		file, err := os.CreateTemp(t.TempDir(), "stream")
+		testkit.Must(t, err)
+		defer file.Close()
+		files[i] = file
+	}
+	testkit.Must(t, os.WriteFile(files[0].Name(), []byte(input), 0o600))
+	cli.Run(t.Context(), args, files[0], files[1], files[2])
+	out, err := os.ReadFile(files[1].Name())
+	testkit.Must(t, err)
+	errOut, err := os.ReadFile(files[2].Name())
+	testkit.Must(t, err)
+	return string(out), string(errOut)
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"linkstream/api/client"
+)
+
+// exportColumns are the columns of a file, as the dashboard writes it. The other columns have the names of fields of
+// the API.
+var exportColumns = []string{
+	"short_url", columnAlias, columnDomain, columnLongURL, "title", columnTags, columnActive, "created_at", "expires_at",
+	"expired_url", "forward_query", "rules", "variants", "card", "max_clicks", columnHasPassword, "clicks",
+}
+
+const (
+	columnAlias       = "alias"
+	columnDomain      = "domain" // a host, "" for the default domain
+	columnLongURL     = "long_url"
+	columnTags        = "tags" // separated by spaces
+	columnActive      = "is_active"
+	columnHasPassword = "has_password"
+)
+
+func (c *command) exportCommand() *cobra.Command {
+	const short = "Write links to a CSV file, which import and the dashboard read"
+	cmd := aboutLinks("export [FILE]", short, cobra.MaximumNArgs(1), func(cmd *cobra.Command, args []string) error {
+		api, filter, err := c.connectFor(cmd, "q", "tag")
+		if err != nil {
+			return err
+		}
+		write := func(part []byte) error { _, err := c.out.Write(part); return err }
+		if c.terminal {
+			write = func(part []byte) error { return c.print(string(part)) }
+		}
+		if len(args) == 0 || args[0] == "-" {
+			return c.export(cmd.Context(), api, filter, write)
+		}
+		file, err := os.Create(args[0])
+		if err != nil {
+			return err
+		}
+		err = c.export(cmd.Context(), api, filter, func(part []byte) error { _, err := file.Write(part); return err })
+		return errors.Join(err, file.Close())
+	})
+	cmd.Long = short + `: the oldest link first, without a file to
+standard output. With --json it writes a line of JSON for each link instead. The service is asked for each link, and
+answers 2000 requests per minute.`
+	cmd.ValidArgsFunction = nil
+	addFilterFlags(cmd)
+	return cmd
+}
+
+// export writes the links of the account that pass a filter, page by page.
+func (c *command) export(ctx context.Context, api *client.Client, filter client.RequestEditorFn,
+	write func([]byte) error) error {
+	hosts, err := domains(ctx, api)
+	if err != nil {
+		return err
+	}
+	ids := map[string]int64{}
+	for id, host := range hosts {
+		ids[host] = id
+	}
+	var part bytes.Buffer
+	rows := csv.NewWriter(&part)
+	rows.UseCRLF = true
+	if !c.json {
+		_ = rows.Write(exportColumns) // a bytes.Buffer takes everything
+	}
+	seen := map[string]bool{} // a link that is deleted meanwhile moves others to the page before
+	oldest := query(url.Values{"sort": {"created_at"}})
+	return eachPage(func(page client.RequestEditorFn) (*http.Response, error) {
+		return api.ListLinks(ctx, nil, filter, oldest, page)
+	}, func(items []client.LinkItem) error {
+		for _, item := range items {
+			if seen[item.ShortUrl] {
+				continue
+			}
+			seen[item.ShortUrl] = true
+			link, err := fullLink(ctx, api, item, ids)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				part.Write(append(link, '\n'))
+			} else if err := rows.Write(exportCells(link, hosts)); err != nil {
+				return err
+			}
+		}
+		rows.Flush()
+		defer part.Reset()
+		return write(part.Bytes())
+	})
+}
+
+// fullLink returns all fields of a link of a list. ids has the domains of the account by host.
+func fullLink(ctx context.Context, api *client.Client, item client.LinkItem, ids map[string]int64,
+) (json.RawMessage, error) {
+	short, err := url.Parse(item.ShortUrl)
+	if err != nil {
+		return nil, err
+	}
+	domain := ids[short.Hostname()] // 0 for the default domain
+	resp, err := api.GetLink(ctx, item.Hash, &client.GetLinkParams{DomainId: &domain})
+	answer, err := client.Read[struct{ Link json.RawMessage }](resp, err)
+	return answer.Link, err
+}
+
+// exportCells returns the row of a link.
+func exportCells(link json.RawMessage, hosts map[int64]string) []string {
+	var known client.Link
+	var all map[string]json.RawMessage
+	_, _ = json.Unmarshal(link, &known), json.Unmarshal(link, &all) // an object: Read has decoded what it is part of
+	cells := make([]string, len(exportColumns))
+	for i, column := range exportColumns {
+		switch column {
+		case columnAlias:
+			cells[i] = guard(known.Hash)
+		case columnDomain:
+			id, _ := known.DomainId.Get() // null on the default domain
+			cells[i] = hosts[id]
+		case columnLongURL:
+			cells[i] = guard(known.OriginalUrl)
+		case columnTags:
+			cells[i] = guard(strings.Join(known.Tags, " "))
+		default:
+			cells[i] = guard(plain(all[column]))
+		}
+	}
+	return cells
+}
+
+// guard returns a cell that no spreadsheet takes for a formula, as the dashboard does: such a cell gets an apostrophe.
+func guard(cell string) string {
+	if formula(strings.TrimLeft(cell, "'")) {
+		return "'" + cell
+	}
+	return cell
+}
+
+func unguard(cell string) string {
+	if rest, found := strings.CutPrefix(cell, "'"); found && formula(strings.TrimLeft(rest, "'")) {
+		return rest
+	}
+	return cell
+}
+
+func formula(cell string) bool {
+	for _, prefix := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"} {
+		if strings.HasPrefix(cell, prefix) {
+			return true
+		}
+	}
+	return false
+}
