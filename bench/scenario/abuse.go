@@ -40,6 +40,9 @@ const (
 	bigAccount     = 3  // times -links and -clicks, of the account with heavy reads
 	// readGap is how long a slow reader waits between parts of a file: the service drops readers that are slower.
 	readGap = 100 * time.Millisecond
+	// sendGap is the time between bytes of an upload, whose header has to arrive within 10 s.
+	sendGap    = 5 * time.Millisecond
+	sharedRate = 5 // pages of a link's shared report per second: a network may ask for 10
 )
 
 // attack is a flood with a name.
@@ -127,8 +130,8 @@ func combinations(edge, victim string) func([]byte) []byte {
 }
 
 // heavyReads returns the calls that the owner of an account with many links may make at the same time, and the readers
-// of its shared reports. hash is one of its links.
-func heavyReads(owner *system.API, hash string, shares []string) []attack {
+// of its shared reports. hash is one of its links, and upload appends an upload of it.
+func heavyReads(owner *system.API, hash string, shares []string, upload func(dst []byte) []byte) []attack {
 	read := func(path string) load.Flood {
 		return load.Flood{Addr: owner.Addr(), Conns: readers, Pipeline: 1, Request: func(dst []byte) []byte {
 			return owner.AppendRequest(dst, http.MethodGet, path, nil)
@@ -145,6 +148,8 @@ func heavyReads(owner *system.API, hash string, shares []string) []attack {
 			}}},
 		{"slow exports of one account", load.Flood{Addr: owner.Addr(), Conns: readers, Pipeline: 1,
 			ReadGap: readGap, Request: owner.AppendExport}},
+		{"slow uploads of one account", load.Flood{Addr: owner.Addr(), Conns: readers, Pipeline: 1,
+			ByteGap: sendGap, Request: upload}},
 	}
 }
 
@@ -161,7 +166,7 @@ func runAbuse(ctx context.Context, r *run) error {
 	if !r.cfg.System.Start {
 		return errors.New("abuse: add -start, as attacks are not for a service that others use")
 	}
-	known := append(attacks(&system.Service{API: new(system.API)}, ""), heavyReads(new(system.API), "", nil)...)
+	known := append(attacks(&system.Service{API: new(system.API)}, ""), heavyReads(new(system.API), "", nil, nil)...)
 	if _, err := chooseAttacks(known, r.cfg.Attacks); err != nil {
 		return err // before anything is started
 	}
@@ -185,16 +190,24 @@ func runAbuse(ctx context.Context, r *run) error {
 	}
 	owner, shares := service.API.Of(big), make([]string, sharedReports)
 	for i := range shares {
-		if shares[i], err = owner.Share(ctx); err != nil {
+		if shares[i], err = owner.Share(ctx, "{}"); err != nil {
 			return err
 		}
 	}
-	all := append(attacks(service, victim), heavyReads(owner, big.Links.Hash(0), shares)...)
+	upload, err := owner.Upload(ctx)
+	if err != nil {
+		return err
+	}
+	shared, err := service.API.Share(ctx, fmt.Sprintf(`{"hash":%q}`, visits.Links.Hash(0)))
+	if err != nil {
+		return err
+	}
+	all := append(attacks(service, victim), heavyReads(owner, big.Links.Hash(0), shares, upload)...)
 	chosen, err := chooseAttacks(all, r.cfg.Attacks)
 	if err != nil {
 		return err
 	}
-	victims := victimsOf(service, visits)
+	victims := victimsOf(service, visits, shared)
 	if _, err := load.Closed(ctx, victims[0].target, r.cfg.Round); err != nil { // each link once, so that all are cached
 		return err
 	}
@@ -249,8 +262,8 @@ type victim struct {
 	refused *atomic.Int64 // calls with another status than the good one
 }
 
-// victimsOf returns visitors and clients of the API.
-func victimsOf(s *system.Service, visits *workload.Visits) []victim {
+// victimsOf returns visitors, clients of the API, and the readers of a shared report.
+func victimsOf(s *system.Service, visits *workload.Visits, shared string) []victim {
 	all := []victim{{op: "redirect", rate: visitRate, refused: new(atomic.Int64),
 		target: load.Target{Addr: s.Edge, Conns: visitConns, Source: visits.Counted(s.Edge)}}}
 	add := func(op string, rate float64, status int, request func(dst []byte) []byte) {
@@ -260,7 +273,7 @@ func victimsOf(s *system.Service, visits *workload.Visits) []victim {
 		}}
 		all = append(all, v)
 	}
-	get := func(op, path string) {
+	read := func(op, path string) {
 		add(op, readRate, http.StatusOK, func(dst []byte) []byte {
 			return s.API.AppendRequest(dst, http.MethodGet,
 				path, nil)
@@ -271,9 +284,11 @@ func victimsOf(s *system.Service, visits *workload.Visits) []victim {
 			fmt.Appendf(nil, `{"long_url": %q}`, workload.UniqueURL(time.Now().UnixNano())))
 	})
 	hash := visits.Links.Hash(0)
-	get("stats", "/api/v1/stats/"+hash)
-	get("list", "/api/v1/links")
-	get("report", "/api/v1/links/"+hash+"/report"+wholeMonth(time.Now().UTC().AddDate(0, 0, -30)))
+	read("stats", "/api/v1/stats/"+hash)
+	read("list", "/api/v1/links")
+	read("report", "/api/v1/links/"+hash+"/report"+wholeMonth(time.Now().UTC().AddDate(0, 0, -30)))
+	add("shared report", sharedRate, http.StatusOK, get("GET "+shared+"?browser=%s HTTP/1.1\r\nHost: "+s.API.Addr()+
+		"\r\n\r\n", func() string { return rand.Text() }))
 	return all
 }
 

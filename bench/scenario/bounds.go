@@ -47,8 +47,8 @@ func healthy(cfg Config) []bound {
 		{scenario: "read", name: latencyMetric("stats call", 99), of: "statistics, any link", limit: 100},
 		{scenario: "read", name: latencyMetric("report", 99), of: "month, any link", limit: 500},
 	}
-	for _, a := range heavyReads(new(system.API), "", nil) {
-		for _, op := range []string{"shorten", "stats", "list", "report"} {
+	for _, a := range heavyReads(new(system.API), "", nil, nil) {
+		for _, op := range []string{"shorten", "stats", "list", "report", "shared report"} {
 			all = append(all, bound{scenario: "abuse", name: op + " latency p99", of: a.name + " / quiet", limit: 3})
 		}
 	}

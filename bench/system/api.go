@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -78,14 +79,14 @@ func (a *API) Shorten(ctx context.Context, hash, url string) error {
 	return a.call(ctx, http.MethodPost, "/api/v1/shorten", body, http.StatusCreated, new(any))
 }
 
-// Share shares the report of the account and returns its path.
-func (a *API) Share(ctx context.Context) (path string, err error) {
+// Share shares a report, of a link or by {} of the account, and returns its path.
+func (a *API) Share(ctx context.Context, of string) (path string, err error) {
 	var answer struct {
 		Share struct {
 			URL string `json:"url"`
 		} `json:"share"`
 	}
-	err = a.call(ctx, http.MethodPost, "/api/v1/shares", []byte("{}"), http.StatusCreated, &answer)
+	err = a.call(ctx, http.MethodPost, "/api/v1/shares", []byte(of), http.StatusCreated, &answer)
 	return strings.TrimPrefix(answer.Share.URL, a.base), err
 }
 
@@ -158,6 +159,40 @@ func (a *API) AppendCounted(dst []byte, n int64, method, path string, body []byt
 func (a *API) AppendExport(dst []byte) []byte {
 	return fmt.Appendf(dst, "GET /dashboard/export.csv HTTP/1.1\r\nHost: %s\r\nCookie: linkstream=%s\r\n\r\n", a.Addr(),
 		a.session)
+}
+
+// uploadField is the field of the form that uploads a file, by which the dashboard recognizes its own forms.
+var uploadField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// Upload returns what appends an upload of a file of links to a request. Only the owner of a catalogue has a session
+// for it.
+func (a *API) Upload(ctx context.Context) (appendTo func(dst []byte) []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+"/dashboard/import", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Cookie", "linkstream="+a.session)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	page, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	field := uploadField.FindSubmatch(page)
+	if field == nil {
+		return nil, fmt.Errorf("the page of imports has no form: status %d", res.StatusCode)
+	}
+	body := fmt.Appendf(nil, "--b\r\nContent-Disposition: form-data; name=\"csrf\"\r\n\r\n%s\r\n"+
+		"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\nlong_url\r\n%s--b--\r\n",
+		field[1], bytes.Repeat([]byte("https://example.com/\r\n"), 1<<16))
+	request := fmt.Appendf(nil, "POST /dashboard/import HTTP/1.1\r\nHost: %s\r\nOrigin: %s\r\nCookie: linkstream=%s\r\n",
+		a.Addr(), a.base, a.session)
+	request = fmt.Appendf(request, "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n%s",
+		len(body), body)
+	return func(dst []byte) []byte { return append(dst, request...) }, nil
 }
 
 // Of returns the client of the API that the owner of a catalogue uses.

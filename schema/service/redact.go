@@ -14,8 +14,11 @@ var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\b[ :="]+)[^\s"]+`),
 	regexp.MustCompile(`(?i)(\b(?:[a-z_]*token|[a-z_]*secret|password|passwd|api_?key)(?:=|%3d))[^&\s"]+`),
 	regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@]+(?:@)`),
-	regexp.MustCompile(`(?i)(/shared(?:/|%2f)+).+`),
+	regexp.MustCompile(`(?i)(/dashboard/shared/)[^\s"]+`),
 }
+
+// sharedPath is the rest of a path that may be the address of a shared report.
+var sharedPath = regexp.MustCompile(`(?i)(/shared(?:/|%2f)+).+`)
 
 // longWord is a word of a path in which any secret of the service may hide: all have at least 43 characters, and part
 // of one is useless.
@@ -31,7 +34,9 @@ func Redact(text string) string {
 
 // RedactPath is Redact for the path of a request. It leaves out all long words: people paste secrets into paths that
 // they misspell.
-func RedactPath(path string) string { return longWord.ReplaceAllString(Redact(path), hidden) }
+func RedactPath(path string) string {
+	return longWord.ReplaceAllString(sharedPath.ReplaceAllString(Redact(path), "${1}"+hidden), hidden)
+}
 
 // redactAttr is Redact for an attribute of a line of the log.
 func redactAttr(_ []string, a slog.Attr) slog.Attr {

@@ -32,9 +32,10 @@ func TestRedact(t *testing.T) {
 		"Bearer abc": "Bearer …", "Basic dXNlcjpwYXNz": "Basic …", "a?reset_token=x&b=c": "a?reset_token=…&b=c",
 		"password=hunter2 host=db": "password=… host=db", "Client_Secret%3Dx": "Client_Secret%3D…",
 		"postgres://user:hunter2@db:5432/x": "postgres://user:…db:5432/x", "/dashboard/shared/abc/d": "/dashboard/shared/…",
-		"/dashboard/Shared%2Fabc": "/dashboard/Shared%2F…", "LS_abc": "LS_…",
+		"LS_abc": "LS_…",
 		// These are no secrets.
-		"/dashboard/links": "/dashboard/links", "urls_of_links": "urls_of_links",
+		"open /mnt/shared/links.db: denied": "open /mnt/shared/links.db: denied",
+		"/dashboard/links":                  "/dashboard/links", "urls_of_links": "urls_of_links",
 		"https://example.com/a@b":                     "https://example.com/a@b",
 		"read link \"summer-sale-of-the-whole-year\"": "read link \"summer-sale-of-the-whole-year\"",
 	} {
@@ -73,6 +74,7 @@ func TestRedactPath(t *testing.T) {
 		testkit.Equal(t, path, service.RedactPath(path), path)
 	}
 	testkit.Equal(t, "a shared report", service.RedactPath("/dashboard/shared/"+secretWord), "/dashboard/shared/…")
+	testkit.Equal(t, "any word there", service.RedactPath("/dashboard/Shared%2Fabc/d"), "/dashboard/Shared%2F…")
 }
 
 func TestLogsHaveNoSecrets(t *testing.T) {
