@@ -27,7 +27,7 @@ func withLinks(ctx context.Context, cfg settings, open func(context.Context, pos
 	if err != nil {
 		return err
 	}
-	relay := invalidation.NewRelay(links, client.PublishChanges, log)
+	relay := invalidation.NewRelay(links, invalidation.KeepPublished, client.PublishChanges, log)
 	// Publish until the last request is answered, which may be after ctx is done.
 	stopPublishing := service.RunInBackground(context.WithoutCancel(ctx), relay.Run)
 	err = use(invalidation.Wrap(links, relay.Wake), client, relay)

@@ -17,6 +17,9 @@ const (
 // TrashTTL is how long a deleted link can be restored.
 const TrashTTL = 30 * 24 * time.Hour
 
+// RestoreAgain is how long RestoreLink may be repeated for a client who has not got its answer.
+const RestoreAgain = time.Minute
+
 // Link is a short link. The pair (DomainID, Hash) is unique.
 type Link struct {
 	ID        int64
@@ -157,8 +160,9 @@ type LinkStore interface {
 	// unless it is CodeUnavailable: then all or nothing has.
 	ChangeLinks(ctx context.Context, changes *LinkChanges) error
 	// RestoreLink restores the account's link with that hash which was deleted after a time, as it was, with the ID and
-	// ordinal that it had; UpdatedAt becomes at. domainID picks one as in FindOwnedLink. CodeConflict if a new link has
-	// taken the hash; CodeNotFound if it is not deleted, was purged, or its domain was deleted.
+	// ordinal that it had; UpdatedAt becomes at. domainID picks one as in FindOwnedLink. A link that was restored within
+	// RestoreAgain before at is returned as it is. CodeConflict if a new link has taken the hash; CodeNotFound if it is
+	// not deleted, was purged, or its domain was deleted.
 	RestoreLink(ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter,
 		at time.Time) (Link, error)
 	// PurgeLinks removes everything but hash and take-down from up to limit links that were deleted at a time or before,

@@ -108,9 +108,9 @@ type WebhookStore interface {
 	Webhook(ctx context.Context, accountID, id int64) (Webhook, error)
 	// UpdateWebhook stores URL, Events, DomainID, Hash, Tag, PeopleOnly, Active, UpdatedAt and TokenID of a webhook, and
 	// forgets that it was failing or switched off. A holder loses it, so that what waits is not sent to the former URL,
-	// but its lease goes on: there is one attempt at a time. If it is off, deliveries that wait are dropped. CodeNotFound
-	// if the account has no such webhook, CodeUnauthorized if the token is revoked.
-	UpdateWebhook(ctx context.Context, hook Webhook) error
+	// but its lease goes on: there is one attempt at a time. If it is off, deliveries that wait are dropped. hook becomes
+	// the stored webhook. CodeNotFound if the account has no such webhook, CodeUnauthorized if the token is revoked.
+	UpdateWebhook(ctx context.Context, hook *Webhook) error
 	// RotateSecret replaces the secret. The former secret also signs until the given time. CodeNotFound if the account has
 	// no such webhook.
 	RotateSecret(ctx context.Context, accountID, id int64, secret string, until time.Time) error

@@ -24,7 +24,7 @@ func TestWrap(t *testing.T) {
 	called := 0
 	db := invalidation.Wrap(store, func() {
 		called++
-		_, err := store.TakeChanges(t.Context(), func([]schema.Change) error { return nil })
+		_, err := store.TakeChanges(t.Context(), 0, func([]schema.Change) error { return nil })
 		testkit.Must(t, err)
 	})
 	now := time.Now()
@@ -68,7 +68,7 @@ func TestWrap(t *testing.T) {
 		before := called
 		testkit.Must(t, method.call())
 		testkit.Equal(t, method.name+" has called changed", called, before+1)
-		pending, err := store.PendingChanges(t.Context(), 0)
+		pending, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 		testkit.Must(t, err)
 		testkit.Equal(t, "changes left by "+method.name+" after changed", len(pending.Changes), 0)
 	}

@@ -19,22 +19,31 @@ const (
 	// relayLinger is how long a relay waits for more changes. Clients often create many links at once, and a transaction
 	// costs more than a change.
 	relayLinger  = 20 * time.Millisecond
-	relayTimeout = 15 * time.Second // of a transaction
+	relayTimeout = 15 * time.Second // of taking and publishing a few changes
+	publishTime  = 10 * time.Second // of that
 	relayPause   = 500 * time.Millisecond
 )
 
 // Relay publishes what is in an outbox. Several processes may do so: each change is published by at least one.
 type Relay struct {
 	outbox  schema.Outbox
+	keep    time.Duration
 	publish func(context.Context, []schema.Change) error
 	wake    chan struct{}
 	failing atomic.Int64 // Unix nanoseconds since when changes cannot be published; 0 while they can
 	log     *slog.Logger
 }
 
-// NewRelay returns a relay. It publishes nothing until Run is called.
-func NewRelay(outbox schema.Outbox, publish func(context.Context, []schema.Change) error, log *slog.Logger) *Relay {
-	return &Relay{outbox: outbox, publish: publish, wake: make(chan struct{}, 1), log: log}
+// KeepPublished is how long published changes stay in an outbox that edges read: an edge may not reach the topic's
+// leader although the relay does.
+const KeepPublished = time.Minute
+
+// NewRelay returns a relay, which keeps published changes in the outbox for a time. It publishes nothing until Run is
+// called.
+func NewRelay(
+	outbox schema.Outbox, keep time.Duration, publish func(context.Context, []schema.Change) error, log *slog.Logger,
+) *Relay {
+	return &Relay{outbox: outbox, keep: keep, publish: publish, wake: make(chan struct{}, 1), log: log}
 }
 
 // RegisterMetrics adds the metrics of the relay to set.
@@ -103,7 +112,11 @@ func (r *Relay) drain(ctx context.Context) error {
 }
 
 func (r *Relay) take(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, relayTimeout)
+	taking, cancel := context.WithTimeout(context.WithoutCancel(ctx), relayTimeout) // what is taken is given back
 	defer cancel()
-	return r.outbox.TakeChanges(ctx, func(changes []schema.Change) error { return r.publish(ctx, changes) })
+	return r.outbox.TakeChanges(taking, r.keep, func(changes []schema.Change) error {
+		ctx, cancel := context.WithTimeout(ctx, publishTime)
+		defer cancel()
+		return r.publish(ctx, changes)
+	})
 }

@@ -59,7 +59,7 @@ func TestRelay(t *testing.T) {
 		testkit.Must(t, store.CreateLink(t.Context(), &link))
 	}
 	log, published := new(testkit.Buffer), new(topic)
-	relay := invalidation.NewRelay(store, published.publish, log.Logger())
+	relay := invalidation.NewRelay(store, 0, published.publish, log.Logger())
 	set := metrics.NewSet()
 	relay.RegisterMetrics(set)
 	waiting := set.GetOrCreateGauge("linkstream_api_changes_waiting_seconds", nil)
@@ -78,7 +78,7 @@ func TestRelay(t *testing.T) {
 	testkit.Eventually(t, "the relay says why it does not publish",
 		func() bool { return log.Contains("the broker is away") })
 	testkit.Eventually(t, "a metric says so", func() bool { return waiting.Get() > 0 })
-	pending, err := store.PendingChanges(t.Context(), 0)
+	pending, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 	testkit.Must(t, err)
 	testkit.Equal(t, "pending", len(pending.Changes), 1)
 	published.fail(nil)

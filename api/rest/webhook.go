@@ -272,10 +272,10 @@ func (a *API) editWebhook(c *call, hook schema.Webhook) error {
 		return err
 	}
 	hook.UpdatedAt = time.Now().UTC()
-	if err := a.links.UpdateWebhook(c.ctx, hook); err != nil {
+	if err := a.links.UpdateWebhook(c.ctx, &hook); err != nil {
 		return webhookError(err)
 	}
-	return a.ofWebhook(a.getWebhook)(c)
+	return a.getWebhook(c, hook)
 }
 
 // deleteWebhook answers DELETE /api/v1/webhooks/{id}.

@@ -423,7 +423,7 @@ func TestClicksOfAMessage(t *testing.T) {
 	store, owner := open(t)
 	r, hook := listen(t, store, owner, nil)
 	hook.Events = []string{schema.EventLinkClicked}
-	testkit.Must(t, store.UpdateWebhook(t.Context(), hook))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &hook))
 	addLinks(t, store, owner, 1, 1)
 	link, err := schema.FindLink(t.Context(), store, 0, "l1")
 	testkit.Must(t, err)

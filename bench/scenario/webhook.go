@@ -81,7 +81,7 @@ func (h *clickHooks) switchTo(ctx context.Context, on int) error {
 			continue
 		}
 		h.hooks[i].Active, h.hooks[i].UpdatedAt = i < on, time.Now().UTC()
-		if err := h.store.UpdateWebhook(ctx, h.hooks[i]); err != nil {
+		if err := h.store.UpdateWebhook(ctx, &h.hooks[i]); err != nil {
 			return err
 		}
 	}

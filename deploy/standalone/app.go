@@ -114,7 +114,7 @@ func (a *App) createServices(
 		return err
 	}
 	drop := dropper{a.edge, log}
-	a.relay = invalidation.NewRelay(links, drop.publish, log)
+	a.relay = invalidation.NewRelay(links, 0, drop.publish, log)
 	published := invalidation.Wrap(links, drop.changed)
 	if a.api, err = apiservice.New(a.cfg.API, published, clicks, clickLog{a.edge},
 		log.With("service", "api")); err != nil {

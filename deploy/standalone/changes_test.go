@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"linkstream/api/invalidation"
+	"linkstream/schema"
 	"linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -35,7 +36,7 @@ func TestChanges(t *testing.T) {
 	})
 	t.Run("do not stay in the outbox", func(t *testing.T) {
 		testkit.Eventually(t, "the outbox is empty", func() bool {
-			pending, err := store.PendingChanges(t.Context(), 0)
+			pending, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 			testkit.Must(t, err)
 			return len(pending.Changes) == 0
 		})

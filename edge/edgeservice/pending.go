@@ -19,7 +19,7 @@ const (
 // pending drops the changes in the outbox of the link store.
 type pending struct {
 	store interface {
-		PendingChanges(ctx context.Context, after int64) (schema.Pending, error)
+		PendingChanges(ctx context.Context, after schema.OutboxPosition) (schema.Pending, error)
 	}
 	log *slog.Logger
 

@@ -3,7 +3,9 @@ package edgeservice_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
+	"linkstream/schema"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -28,6 +30,21 @@ func TestPending(t *testing.T) {
 			status, _, err := e.get("/abc")
 			return err == nil && status == http.StatusFound
 		})
+	})
+	t.Run("a change that was published reaches an edge that does not hear of it", func(t *testing.T) {
+		e.broker.Stop()
+		defer e.broker.Start()
+		storetest.SetActive(t, e.links, 0, "abc", false)
+		published := func([]schema.Change) error { return nil }
+		for taken, err := true, error(nil); taken; {
+			taken, err = e.links.TakeChanges(t.Context(), time.Minute, published)
+			testkit.Must(t, err)
+		}
+		testkit.Eventually(t, "the link is looked up again", func() bool {
+			status, _, err := e.get("/abc")
+			return err == nil && status == http.StatusGone
+		})
+		storetest.SetActive(t, e.links, 0, "abc", true)
 	})
 	t.Run("a change that is not published is not missed by a snapshot", func(t *testing.T) {
 		testkit.Must(t, e.stop())

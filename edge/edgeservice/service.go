@@ -37,7 +37,7 @@ type Links interface {
 	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
 	EdgeLinks(ctx context.Context, keys []schema.LinkKey) ([]schema.EdgeLink, error)
 	AppLinks(ctx context.Context, domainID int64) (schema.AppLinks, error)
-	PendingChanges(ctx context.Context, after int64) (schema.Pending, error)
+	PendingChanges(ctx context.Context, after schema.OutboxPosition) (schema.Pending, error)
 	certificate.Store
 	password.Store
 	limit.Store

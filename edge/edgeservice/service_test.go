@@ -114,7 +114,7 @@ func openLinks(t *testing.T) *links {
 // before makes every look-up call hook first, and fail with its error.
 func (l *links) before(hook func() error) { l.hook.Store(&hook) }
 
-func (l *links) PendingChanges(ctx context.Context, after int64) (schema.Pending, error) {
+func (l *links) PendingChanges(ctx context.Context, after schema.OutboxPosition) (schema.Pending, error) {
 	if l.away.Load() {
 		return schema.Pending{}, errAway
 	}

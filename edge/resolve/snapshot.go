@@ -23,7 +23,7 @@ const (
 // Position is up to where changes have been dropped.
 type Position struct {
 	Topic  schema.ChangePosition // zero: unknown
-	Outbox int64                 // see schema.Outbox
+	Outbox schema.OutboxPosition // a dump has no Seen
 }
 
 // dump adds the position and the entries to a dump. The position comes first: changes before it have dropped all
@@ -60,7 +60,7 @@ func dumpEntries[V value](
 func appendPosition(dst []byte, p Position) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.Topic.Next))
 	dst = binary.LittleEndian.AppendUint64(dst, p.Topic.Last)
-	return binary.LittleEndian.AppendUint64(dst, uint64(p.Outbox))
+	return binary.LittleEndian.AppendUint64(dst, uint64(p.Outbox.Next))
 }
 
 // decodePosition returns the zero position if body is none.
@@ -68,7 +68,7 @@ func decodePosition(body []byte) (p Position) {
 	if len(body) == 24 {
 		p.Topic.Next = int64(binary.LittleEndian.Uint64(body))
 		p.Topic.Last = binary.LittleEndian.Uint64(body[8:])
-		p.Outbox = int64(binary.LittleEndian.Uint64(body[16:]))
+		p.Outbox.Next = int64(binary.LittleEndian.Uint64(body[16:]))
 	}
 	return p
 }
@@ -240,7 +240,7 @@ func (r *Resolver) Reached(p schema.ChangePosition, current bool) {
 }
 
 // ReachedInOutbox says that all changes before a position in the outbox have been dropped.
-func (r *Resolver) ReachedInOutbox(position int64) {
+func (r *Resolver) ReachedInOutbox(position schema.OutboxPosition) {
 	r.reaching.Lock()
 	defer r.reaching.Unlock()
 	r.position.Outbox = position

@@ -292,7 +292,7 @@ func TestRestart(t *testing.T) {
 	})
 	t.Run("a dump that is as new as a change has no link from before", func(t *testing.T) {
 		e := cached(t)
-		later := resolve.Position{Topic: schema.ChangePosition{Next: 8, Last: 9}, Outbox: 10}
+		later := resolve.Position{Topic: schema.ChangePosition{Next: 8, Last: 9}, Outbox: schema.OutboxPosition{Next: 10}}
 		release := resolve.HoldPosition(e.resolver)
 		closed := make(chan struct{})
 		go func() {

@@ -42,20 +42,20 @@ func createAccount(ctx context.Context, c Conn, a *schema.Account) (id int64, er
 	return id, err
 }
 
-// CreateFirstAccount implements schema.AccountStore.
+// CreateFirstAccount implements schema.AccountStore. It looks for accounts before it locks their table, too: an
+// existing account is not changed while the table is locked.
 func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
+	if err := noAccount(ctx, s.db); err != nil {
+		return wrap(err, "create first account %q", account.Email)
+	}
 	var accountID, tokenID int64
 	err := s.db.Update(ctx, func(tx Conn) error {
-		if _, err := exec(ctx, tx, lockAccounts); err != nil {
-			return err
+		_, err := exec(ctx, tx, lockAccounts)
+		if err == nil {
+			err = noAccount(ctx, tx)
 		}
-		var exists bool
-		err := get(ctx, tx, value(&exists), anyAccount)
 		if err != nil {
 			return err
-		}
-		if exists {
-			return schema.Errorf(schema.CodeConflict, "an account exists")
 		}
 		if accountID, err = createAccount(ctx, tx, account); err != nil {
 			return err
@@ -70,6 +70,16 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 	return nil
 }
 
+// noAccount returns CodeConflict if there is an account.
+func noAccount(ctx context.Context, c Conn) error {
+	var exists bool
+	err := get(ctx, c, value(&exists), anyAccount)
+	if err == nil && exists {
+		err = schema.Errorf(schema.CodeConflict, "an account exists")
+	}
+	return err
+}
+
 // AccountByEmail implements schema.AccountStore.
 func (s *Store) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
 	err = get(ctx, s.db, accountFields(&account), accountByEmail, email)
@@ -78,23 +88,23 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (account schem
 
 // SetSuspended implements schema.AccountStore.
 func (s *Store) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
-	return wrap(execOne(ctx, s.db, setSuspended, accountID, suspended), "set suspended of account %d", accountID)
+	var b Batch
+	b.execOne(setSuspended, accountID, suspended)
+	return wrap(s.sendInTurn(ctx, accountID, &b), "set suspended of account %d", accountID)
 }
 
 // SetProfile implements schema.AccountStore.
 func (s *Store) SetProfile(ctx context.Context, accountID int64, p schema.Profile) error {
-	return wrap(execOne(ctx, s.db, setProfile, accountID, p.TimeZone), "set profile of account %d", accountID)
+	var b Batch
+	b.execOne(setProfile, accountID, p.TimeZone)
+	return wrap(s.sendInTurn(ctx, accountID, &b), "set profile of account %d", accountID)
 }
 
 // SetPassword implements schema.AccountStore.
 func (s *Store) SetPassword(ctx context.Context, accountID int64, passwordHash string, keepSessionID int64) error {
-	err := s.db.Update(ctx, func(tx Conn) error {
-		if err := execOne(ctx, tx, setPassword, accountID, passwordHash); err != nil {
-			return err
-		}
-		// A separate statement, because the first may have waited for a session, which its snapshot does not contain.
-		_, err := exec(ctx, tx, endOthers, accountID, keepSessionID)
-		return err
-	})
-	return wrap(err, "set password of account %d", accountID)
+	var b Batch
+	b.execOne(setPassword, accountID, passwordHash)
+	// A separate statement, because the first may have waited for a session, which its snapshot does not contain.
+	b.exec(endOthers, accountID, keepSessionID)
+	return wrap(s.sendInTurn(ctx, accountID, &b), "set password of account %d", accountID)
 }

@@ -3,7 +3,9 @@ package linkstore
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
+	"time"
 
 	"linkstream/schema"
 )
@@ -37,7 +39,8 @@ type Conn interface {
 	// Exec returns how many rows the statement has changed.
 	Exec(ctx context.Context, s Statement) (changed int64, err error)
 	// Send executes the statements of a batch in order, in one round trip and one transaction, unless one of them fails.
-	// An error that a function of the batch returns is returned, but it undoes nothing outside of Update.
+	// An error that a function of the batch returns is returned, but it undoes nothing outside of Update. ErrNoRow if a
+	// statement that must change a row changes none: then the engine undoes the batch.
 	Send(ctx context.Context, b *Batch) error
 }
 
@@ -65,19 +68,93 @@ type Rows interface {
 // Batch is a list of statements.
 type Batch struct{ Parts []Part }
 
-// Part is a statement of a batch. One of the functions may be set.
+// Part is a statement of a batch. One of the functions, or Must, may be set.
 type Part struct {
 	Statement
 	Rows    func(Rows) error          // reads the rows that the statement returns
 	Changed func(changed int64) error // gets how many rows it has changed
+	Must    bool                      // change a row; the statement returns none
 }
 
-// ErrDeadlock is in the chain of the error of a transaction that the engine has rolled back because others and it
-// waited for each other.
-var ErrDeadlock = errors.New("deadlock")
+// ErrAborted is in the chain of the error of a transaction that the engine has rolled back, with CodeUnavailable,
+// because of other transactions or of its own pace: it waited too long for a lock, others and it waited for each other,
+// or its process stood still. It may succeed when it is repeated.
+var ErrAborted = errors.New("aborted")
 
-// errNoRow is the outcome of a statement that finds no row.
-var errNoRow error = schema.Errorf(schema.CodeNotFound, "no row")
+// ErrNoRow is the outcome of a statement that finds no row.
+var ErrNoRow error = schema.Errorf(schema.CodeNotFound, "no row")
+
+// repeating is a DB that repeats what the engine has aborted until that succeeds or the context is done. Between two
+// attempts it has no connection, so calls that wait for a lock leave the connections to others. The functions of
+// batches and transactions may be called several times. InsertLinks is not repeated.
+type repeating struct{ DB }
+
+func (r repeating) Query(ctx context.Context, s Statement) (Rows, error) {
+	b := begun{first: true}
+	err := again(ctx, func() (err error) {
+		if b.Rows, err = r.DB.Query(ctx, s); err != nil {
+			return err
+		}
+		if b.more = b.Rows.Next(); !b.more && errors.Is(b.Rows.Err(), ErrAborted) {
+			defer b.Rows.Close()
+			return b.Rows.Err()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &b, nil
+}
+
+// begun are rows whose first Next has been called.
+type begun struct {
+	Rows
+	first, more bool
+}
+
+func (b *begun) Next() bool {
+	if b.first {
+		b.first = false
+		return b.more
+	}
+	return b.Rows.Next()
+}
+
+func (r repeating) Exec(ctx context.Context, s Statement) (changed int64, err error) {
+	err = again(ctx, func() (err error) { changed, err = r.DB.Exec(ctx, s); return err })
+	return changed, err
+}
+
+func (r repeating) Send(ctx context.Context, b *Batch) error {
+	return again(ctx, func() error { return r.DB.Send(ctx, b) })
+}
+
+func (r repeating) Update(ctx context.Context, f func(Conn) error) error {
+	return again(ctx, func() error { return r.DB.Update(ctx, f) })
+}
+
+func (r repeating) View(ctx context.Context, f func(Conn) error) error {
+	return again(ctx, func() error { return r.DB.View(ctx, f) })
+}
+
+// again calls f until it returns another error than ErrAborted, or ctx is done.
+func again(ctx context.Context, f func() error) error {
+	for {
+		err := f()
+		if !errors.Is(err, ErrAborted) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(againMin + rand.N(againMin)):
+		}
+	}
+}
+
+// againMin is the shortest pause before a repetition; the longest is twice as long.
+const againMin = 10 * time.Millisecond
 
 // wrap adds the operation that failed to err, and keeps its code; nil stays nil.
 func wrap(err error, format string, args ...any) error {
@@ -105,7 +182,7 @@ func execOne(ctx context.Context, c Conn, text string, args ...any) error {
 
 func atLeastOne(changed int64, err error) error {
 	if err == nil && changed == 0 {
-		return errNoRow
+		return ErrNoRow
 	}
 	return err
 }
@@ -127,7 +204,7 @@ func first(rows Rows, into []any) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	return errNoRow
+	return ErrNoRow
 }
 
 // write scans the first row that a statement returns which changes rows. CodeNotFound if there is none.
@@ -178,10 +255,9 @@ func (b *Batch) exec(text string, args ...any) {
 	b.Parts = append(b.Parts, Part{Statement: statement(text, args)})
 }
 
-// execOne adds a statement that has to change a row; otherwise the outcome of the batch is CodeNotFound.
+// execOne adds a statement that has to change a row; otherwise the batch is undone, and its outcome is CodeNotFound.
 func (b *Batch) execOne(text string, args ...any) {
-	changed := func(changed int64) error { return atLeastOne(changed, nil) }
-	b.Parts = append(b.Parts, Part{Statement: statement(text, args), Changed: changed})
+	b.Parts = append(b.Parts, Part{Statement: statement(text, args), Must: true})
 }
 
 // count adds a statement and sets changed to the number of rows that it has changed.

@@ -26,6 +26,8 @@
 //	write               executes a statement that changes rows and returns one, with RETURNING
 //	Batch, DB.Send      several statements in one transaction and one round trip; none can use another's result in Go
 //	DB.Update, DB.View  a transaction; each of its statements is a round trip on Postgres, so a batch is better
+//	inTurn, sendInTurn, updateInTurn
+//	                    the same for what locks an account, when it is the account's turn
 //
 // Errors have their codes when they come from the DB: schema.ErrorCode(err) tells CodeNotFound and CodeConflict.
 //
@@ -70,14 +72,26 @@
 // countLinks.
 //
 // {pending}, one query each: Postgres shows entries of the outbox in another order than it numbers them, so the
-// position is the oldest transaction that was under way, while on SQLite it is an ID.
+// position is a snapshot of transactions, while on SQLite it is an ID.
 //
 // The commands that move a store from SQLite to Postgres (move.go) read and fill whole tables.
 //
+// # A process that stands still
+//
+// A process may stop between two statements for seconds, such as on a paused virtual machine, and hold the locks of its
+// transaction. Postgres ends the transaction after 2 s. Until then, only calls of the locked account wait:
+//
+//   - No transaction of several round trips locks rows of several accounts, or rows of an account for which the process
+//     works by itself. A batch of DB.Send holds its locks only while the server executes it.
+//   - A call that has waited for a lock for 100 ms is aborted (ErrAborted) and repeated after a pause without a
+//     connection. Its functions may be called several times.
+//   - The calls of an account that lock something take turns (inTurn), for half of the connections.
+//
 // # Links that are created together
 //
-// Calls of CreateLink that arrive together share a transaction (package groupcommit), also those of several accounts;
-// each is a batch of one link. CreateLinks creates up to 1000 links of one account. The account's row is locked until
+// Calls of CreateLink that arrive together share a statement (package groupcommit), also those of several accounts;
+// each is a batch of one link. If an account of theirs is locked, each goes on apart. CreateLinks creates up to 1000
+// links of one account. The account's row is locked until
 // the commit, which keeps ordinals dense and in the order of the call, so batches of an account take turns and the time
 // under the lock counts. The first attempt therefore finds the hashes in use without the lock and then locks domains
 // and account and inserts all links at once, in order of domain and hash, so that batches of several processes do not

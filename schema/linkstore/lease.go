@@ -2,6 +2,9 @@ package linkstore
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 
 	"linkstream/schema"
 )
@@ -31,10 +34,11 @@ const (
 		granted = CASE WHEN CAST($4 AS bigint) >= 0 THEN CAST($4 AS bigint) ELSE {greatest}(spent, $5) END
 	WHERE link_id = $1 AND incarnation = $2 AND call < $3`
 	endLeaseHolder = `UPDATE lease_holders SET ended = true WHERE incarnation = $1 AND NOT ended`
-	leasesOfHolder = `SELECT link_id, spent FROM leases WHERE incarnation = $1 ORDER BY link_id`
+	noteSpent      = `UPDATE leases SET spent = {greatest}(spent, $3) WHERE incarnation = $1 AND link_id = $2`
 	deleteLeases   = `DELETE FROM leases WHERE incarnation = $1`
 	keepSpent      = `
-	INSERT INTO leases AS l (link_id, incarnation, call, granted, spent) VALUES ($1, $2, 0, $3, $3)
+	INSERT INTO leases AS l (link_id, incarnation, call, granted, spent)
+	SELECT link_id, $2, 0, spent, spent FROM leases WHERE incarnation = $1 AND spent > 0 ORDER BY link_id
 	ON CONFLICT (link_id, incarnation) DO UPDATE
 		SET granted = l.granted + excluded.granted, spent = l.spent + excluded.spent`
 	limitUse = `
@@ -74,25 +78,17 @@ func (s *Store) StateLeases(ctx context.Context, holder schema.Incarnation, leas
 
 // EndLeases implements schema.LeaseStore.
 func (s *Store) EndLeases(ctx context.Context, holder schema.Incarnation, spent map[int64]int64) error {
-	err := s.db.Update(ctx, func(tx Conn) error {
-		ended, err := exec(ctx, tx, endLeaseHolder, holder[:])
-		if err != nil || ended == 0 {
-			return err
-		}
-		fields := func(l *schema.LimitLease) []any { return []any{&l.LinkID, &l.Spent} }
-		leases, err := list(ctx, tx, fields, leasesOfHolder, holder[:])
-		if err != nil {
-			return err
-		}
-		var b Batch
-		b.exec(deleteLeases, holder[:])
-		for _, l := range leases {
-			if clicks := max(l.Spent, spent[l.LinkID]); clicks > 0 {
-				b.exec(keepSpent, l.LinkID, endedHolders[:], clicks)
-			}
-		}
-		return tx.Send(ctx, &b)
-	})
+	var b Batch
+	b.execOne(endLeaseHolder, holder[:])
+	for _, link := range slices.Sorted(maps.Keys(spent)) {
+		b.exec(noteSpent, holder[:], link, spent[link])
+	}
+	b.exec(keepSpent, holder[:], endedHolders[:])
+	b.exec(deleteLeases, holder[:])
+	err := s.db.Send(ctx, &b)
+	if errors.Is(err, ErrNoRow) { // it has ended
+		err = nil
+	}
 	return wrap(err, "end leases of %s", holder)
 }
 

@@ -162,7 +162,7 @@ func scanPage(rows Rows, counts ...any) (links []schema.Link, err error) {
 		return nil
 	})
 	if err == nil && !found {
-		err = errNoRow
+		err = ErrNoRow
 	}
 	return links, err
 }

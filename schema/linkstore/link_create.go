@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	// lockDomains and lockOwners lock what DB.InsertLinks locks, in the same order.
+	// lockDomains and lockAccount lock what DB.InsertLinks locks, in the same order.
 	lockDomains = `SELECT id FROM domains WHERE id {in: $1} ORDER BY id{for key share}`
-	lockOwners  = `SELECT id FROM accounts WHERE id {in: $1} ORDER BY id{for update}`
 	// hashHolders finds the accounts that use the hashes: an account times -1 if the link is deleted, NULL if there is
 	// none. LIMIT makes Postgres use the index: for a join it would scan a small table, and the plan stays when the table
 	// has grown.
@@ -30,8 +29,7 @@ const (
 var creationLimits = groupcommit.Limits{Batch: 256, Queue: 8192, Timeout: 10 * time.Second}
 
 // creationAttempts bounds the attempts to create a batch. Each but the last has failed because another process took one
-// of the hashes, or locked some of them in another order, within milliseconds, or the first one because it looks
-// nothing up.
+// of the hashes within milliseconds, or the first one because it looks nothing up.
 const creationAttempts = 8
 
 // ErrNoOwner is returned by DB.InsertLinks if an account or a domain of the links does not exist.
@@ -46,10 +44,14 @@ type NewLink struct {
 	err   error // its outcome
 }
 
-// CreateLink implements schema.LinkStore. Links that are created at the same time are inserted together.
+// CreateLink implements schema.LinkStore. Links that are created at the same time are inserted together, unless one of
+// their accounts is locked.
 func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
 	batch, err := s.creations.Submit(ctx, &schema.LinkBatch{AccountID: link.AccountID, Links: []schema.Link{*link},
 		Unused: true})
+	if errors.Is(err, errApart) {
+		err = s.create(ctx, batch)
+	}
 	if err == nil {
 		err = batch.Errs[0]
 	}
@@ -60,53 +62,81 @@ func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
 	return nil
 }
 
-// createTogether creates the links of calls of CreateLink. If the engine refuses them together, each is created alone.
+// errApart is the outcome of calls of CreateLink whose links cannot be created together.
+var errApart = errors.New("create each link apart")
+
+// createTogether creates the links of calls of CreateLink in one statement, which locks their accounts for no longer
+// than the engine executes it. If the engine refuses it, such as for an account that another transaction has locked, or
+// for a hash that is taken even after a look-up, the calls go on apart.
 func (s *Store) createTogether(ctx context.Context, calls []*groupcommit.Call[*schema.LinkBatch]) error {
 	batches := make([]*schema.LinkBatch, len(calls))
 	for i, call := range calls {
 		batches[i] = call.Value
 	}
-	err := s.create(ctx, batches)
-	if code := schema.ErrorCode(err); err == nil || code == schema.CodeUnavailable || ctx.Err() != nil || len(calls) == 1 {
+	err := s.createAtOnce(ctx, batches, false)
+	if schema.ErrorCode(err) == schema.CodeConflict {
+		err = s.createAtOnce(ctx, batches, true)
+	}
+	switch code := schema.ErrorCode(err); {
+	case err == nil || ctx.Err() != nil, code == schema.CodeUnavailable && !errors.Is(err, ErrAborted),
+		code == schema.CodeInternal && len(calls) == 1:
 		return err
 	}
-	for i, call := range calls {
-		if call.Err = s.create(ctx, batches[i:i+1]); schema.ErrorCode(call.Err) == schema.CodeUnavailable {
-			return call.Err
-		}
-	}
-	return nil
+	return errApart
 }
 
 // CreateLinks implements schema.LinkStore.
 func (s *Store) CreateLinks(ctx context.Context, batch *schema.LinkBatch) error {
-	err := s.create(ctx, []*schema.LinkBatch{batch})
-	return wrap(err, "create %d links of account %d", len(batch.Links), batch.AccountID)
+	return wrap(s.create(ctx, batch), "create %d links of account %d", len(batch.Links), batch.AccountID)
 }
 
-// create creates the links of batches in one transaction. Only a single batch may have a Call.
+// create creates the links of a batch in one transaction.
 //
 // The lock on an account's row keeps its ordinals dense, and batches of an account wait for it. So the first attempt
 // looks hashes that clients have chosen up without the lock, and none that are most likely free, and then locks and
 // inserts at once. The others look everything up under the locks.
-func (s *Store) create(ctx context.Context, batches []*schema.LinkBatch) (err error) {
-	for attempt := range creationAttempts {
-		c := newCreation(batches)
-		if attempt == 0 && batches[0].Call == nil {
-			c.atOnce = true
-			err = c.createAtOnce(ctx, s.db)
-		} else {
-			err = s.db.Update(ctx, func(tx Conn) error { return c.create(ctx, tx, s.db) })
+func (s *Store) create(ctx context.Context, batch *schema.LinkBatch) error {
+	return s.inTurn(ctx, batch.AccountID, func() (err error) {
+		for attempt := range creationAttempts {
+			if attempt == 0 && batch.Call == nil {
+				err = again(ctx, func() error { return s.createAtOnce(ctx, []*schema.LinkBatch{batch}, false) })
+			} else {
+				err = s.createLocked(ctx, batch)
+			}
+			lostRace := schema.ErrorCode(err) == schema.CodeConflict && !errors.Is(err, schema.ErrCallRepeated) &&
+				!errors.Is(err, schema.ErrCallUnderWay) && !errors.Is(err, schema.ErrTooManyKeys)
+			if !lostRace && !(attempt == 0 && errors.Is(err, ErrNoOwner)) {
+				return err
+			}
 		}
-		if err == nil {
-			c.finish()
-			return nil
-		}
-		lostRace := schema.ErrorCode(err) == schema.CodeConflict && !errors.Is(err, schema.ErrCallRepeated) &&
-			!errors.Is(err, schema.ErrCallUnderWay) && !errors.Is(err, schema.ErrTooManyKeys)
-		if !lostRace && !errors.Is(err, ErrDeadlock) && !(c.atOnce && errors.Is(err, ErrNoOwner)) {
-			return err
-		}
+		return err
+	})
+}
+
+// createLocked creates the links of a batch in a transaction of several statements.
+func (s *Store) createLocked(ctx context.Context, batch *schema.LinkBatch) error {
+	var c *creation
+	err := s.db.Update(ctx, func(tx Conn) error {
+		c = newCreation([]*schema.LinkBatch{batch})
+		return c.create(ctx, tx, s.engine)
+	})
+	if err == nil {
+		c.finish()
+	}
+	return err
+}
+
+// createAtOnce creates the links of batches in one statement, after a look-up of the hashes if lookUp is true or a
+// batch asks for it.
+func (s *Store) createAtOnce(ctx context.Context, batches []*schema.LinkBatch, lookUp bool) error {
+	c := newCreation(batches)
+	c.atOnce, c.unused = true, c.unused && !lookUp
+	err := c.claimHashes(ctx, s.engine)
+	if err == nil {
+		err = c.insert(ctx, s.engine, s.engine)
+	}
+	if err == nil {
+		c.finish()
 	}
 	return err
 }
@@ -156,13 +186,6 @@ func (c *creation) errs() []error {
 	return errs
 }
 
-func (c *creation) createAtOnce(ctx context.Context, db DB) error {
-	if err := c.claimHashes(ctx, db); err != nil {
-		return err
-	}
-	return c.insert(ctx, db, db)
-}
-
 func (c *creation) create(ctx context.Context, tx Conn, db DB) error {
 	batch := c.batches[0]
 	if err := lockCall(ctx, tx, batch.Call); err != nil {
@@ -187,31 +210,23 @@ func (c *creation) create(ctx context.Context, tx Conn, db DB) error {
 	return keepCall(ctx, tx, batch.Call, answer)
 }
 
-// lock locks accounts and domains. Links without one of them fail.
+// lock locks the account and domains of a batch. Links without a domain of theirs fail.
 func (c *creation) lock(ctx context.Context, tx Conn) error {
-	var wanted, owners, domains, accounts []int64
+	var wanted, domains []int64
 	for i := range c.links {
 		wanted = append(wanted, c.links[i].DomainID)
-	}
-	for _, b := range c.batches {
-		owners = append(owners, b.AccountID)
 	}
 	var b Batch
 	b.rows(func(rows Rows) (err error) { domains, err = collect(rows, value[int64]); return err }, lockDomains,
 		distinct(wanted))
-	b.rows(func(rows Rows) (err error) { accounts, err = collect(rows, value[int64]); return err }, lockOwners,
-		distinct(owners))
-	if err := tx.Send(ctx, &b); err != nil {
+	b.get(value(new(int64)), lockAccount, c.batches[0].AccountID)
+	if err := tx.Send(ctx, &b); errors.Is(err, ErrNoRow) {
+		return ErrNoOwner
+	} else if err != nil {
 		return err
 	}
-	if len(accounts) == 0 {
-		return ErrNoOwner
-	}
 	for i := range c.links {
-		switch l := &c.links[i]; {
-		case !slices.Contains(accounts, l.AccountID):
-			l.err = schema.Errorf(schema.CodeNotFound, "there is no account %d", l.AccountID)
-		case l.DomainID != 0 && !slices.Contains(domains, l.DomainID):
+		if l := &c.links[i]; l.DomainID != 0 && !slices.Contains(domains, l.DomainID) {
 			l.err = schema.Errorf(schema.CodeNotFound, "there is no domain %d", l.DomainID)
 		}
 	}

@@ -34,14 +34,16 @@ const (
 	UPDATE links SET ordinal = -ordinal, updated_at = $3 WHERE id {in: $2} AND +account_id = $1 AND +ordinal > 0
 	RETURNING id`
 
-	// linkToRestore finds the link to restore, or otherwise the link that replaced a deleted one.
+	// linkToRestore finds the link that was just restored, or otherwise the link to restore, or the link that replaced a
+	// deleted one.
 	linkToRestore = `
-	SELECT l.id, l.remade AND l.ordinal > 0 FROM links l
+	SELECT l.id, l.remade AND l.ordinal > 0, ` + justRestored + ` FROM links l
 	WHERE l.` + ofOwner + ` AND l.hash = $2 AND l.domain_id {among}` + domainsOfOwner + `{end}
 		AND (CAST($3 AS bigint) IS NULL OR l.domain_id = $3)
-		AND CASE WHEN l.ordinal > 0 THEN l.remade ELSE l.url <> '' AND l.updated_at > $4 END
-	ORDER BY l.ordinal > 0, l.domain_id <> 0, l.ordinal DESC LIMIT 1`
-	ownDomains = `SELECT id FROM domains WHERE account_id = $1 ORDER BY id{for key share}`
+		AND CASE WHEN l.ordinal > 0 THEN l.remade OR ` + justRestored + ` ELSE l.url <> '' AND l.updated_at > $4 END
+	ORDER BY NOT ` + justRestored + `, l.ordinal > 0, l.domain_id <> 0, l.ordinal DESC LIMIT 1`
+	justRestored = `coalesce(l.ordinal > 0 AND l.restored_at > $5, false)`
+	ownDomains   = `SELECT id FROM domains WHERE account_id = $1 ORDER BY id{for key share}`
 	// restorable holds for link $2 until the end of the transaction if it holds once account, domains and link are locked.
 	restorable = `id = $2 AND +account_id = $1 AND +ordinal < 0 AND url <> '' AND updated_at > $3
 		AND +domain_id {among}` + domainsOfOwner + `{end}`
@@ -52,8 +54,9 @@ const (
 	fillGap = `
 	INSERT INTO link_gaps (account_id, block, missing)
 	SELECT account_id, -ordinal / CAST($4 AS bigint), -1 FROM links WHERE ` + restorable + addGap
-	restoreLink = `UPDATE links SET ordinal = -ordinal, remade = false, updated_at = $4 WHERE ` + restorable
-	purgeLinks  = `
+	restoreLink = `
+	UPDATE links SET ordinal = -ordinal, remade = false, updated_at = $4, restored_at = $4 WHERE ` + restorable
+	purgeLinks = `
 	UPDATE links SET url = '', title = '', tags = '', active = false, expires_at = NULL, expired_url = '',
 		forward_query = false, extension = '', password_hash = ''
 	WHERE id {among}
@@ -68,7 +71,7 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	var b Batch
 	b.count(&changed, updateLink, updateArgs(link, edit, at)...)
 	b.get(linkFields(&updated), linkByID, link.ID)
-	err := s.db.Send(ctx, &b)
+	err := s.sendInTurn(ctx, link.AccountID, &b)
 	if err == nil && changed == 0 {
 		err = schema.Errorf(schema.CodeConflict, "it has changed")
 	}
@@ -93,7 +96,7 @@ func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) 
 	var b Batch
 	b.get(value(new(int64)), lockAccount, link.AccountID)
 	b.deleteLinks(&deleted, link.AccountID, []int64{link.ID}, at)
-	err := s.db.Send(ctx, &b)
+	err := s.sendInTurn(ctx, link.AccountID, &b)
 	return wrap(atLeastOne(int64(len(deleted)), err), "delete link %d of account %d", link.ID, link.AccountID)
 }
 
@@ -111,7 +114,7 @@ func (b *Batch) deleteLinks(deleted *[]int64, accountID int64, ids []int64, at t
 // ChangeLinks implements schema.LinkStore. It locks the account and then the links, in the order of their IDs.
 func (s *Store) ChangeLinks(ctx context.Context, changes *schema.LinkChanges) error {
 	var errs []error
-	err := s.db.Update(ctx, func(tx Conn) error {
+	err := s.updateInTurn(ctx, changes.AccountID, func(tx Conn) error {
 		if err := lockCall(ctx, tx, changes.Call); err != nil {
 			return err
 		}
@@ -129,7 +132,7 @@ func (s *Store) ChangeLinks(ctx context.Context, changes *schema.LinkChanges) er
 		for i, id := range changes.IDs {
 			outcome, found := outcomes[id]
 			if errs[i] = outcome; !found {
-				errs[i] = wrap(errNoRow, "change link %d of account %d", id, changes.AccountID)
+				errs[i] = wrap(ErrNoRow, "change link %d of account %d", id, changes.AccountID)
 			}
 		}
 		if changes.Call == nil {
@@ -181,10 +184,13 @@ func (s *Store) RestoreLink(
 	ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time,
 ) (link schema.Link, err error) {
 	var id int64
-	for restored, remade := false, false; !restored && err == nil; {
-		err = get(ctx, s.db, []any{&id, &remade}, linkToRestore, accountID, hash, domainID, deletedAfter)
+	for restored, remade, again := false, false, false; !restored && err == nil; {
+		err = get(ctx, s.db, []any{&id, &remade, &again}, linkToRestore, accountID, hash, domainID, deletedAfter,
+			at.Add(-schema.RestoreAgain))
 		switch {
 		case err != nil:
+		case again:
+			restored, err = true, get(ctx, s.db, linkFields(&link), linkByID, id)
 		case remade:
 			err = schema.Errorf(schema.CodeConflict, "the link was made anew")
 		default:
@@ -213,7 +219,7 @@ func (s *Store) restore(
 		found, err = collect(rows, linkFields)
 		return err
 	}, linkByID, id)
-	if err := s.db.Send(ctx, &b); err != nil || changed == 0 {
+	if err := s.sendInTurn(ctx, accountID, &b); err != nil || changed == 0 {
 		return schema.Link{}, false, err
 	}
 	return found[0], true, nil

@@ -39,7 +39,7 @@ func (s *Store) CreateSession(ctx context.Context, session *schema.Session, pass
 	b.exec(deleteExpired, session.AccountID, session.CreatedAt)
 	b.get(value(&session.ID), insertSession, session.AccountID, session.Digest[:], session.UserAgent, session.CreatedAt,
 		session.SeenAt, session.ExpiresAt, passwordHash)
-	return wrap(s.db.Send(ctx, &b), "create session of account %d", session.AccountID)
+	return wrap(s.sendInTurn(ctx, session.AccountID, &b), "create session of account %d", session.AccountID)
 }
 
 // SessionByDigest implements schema.SessionStore.

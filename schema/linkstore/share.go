@@ -35,7 +35,7 @@ func shareFields(s *schema.Share) []any {
 // CreateShare implements schema.ShareStore. It locks the account, so that concurrent calls see each other's shares, and
 // the token, so that it is not revoked before the share is there.
 func (s *Store) CreateShare(ctx context.Context, share *schema.Share) error {
-	err := s.db.Update(ctx, func(tx Conn) error {
+	err := s.updateInTurn(ctx, share.AccountID, func(tx Conn) error {
 		if err := get(ctx, tx, value(new(int64)), lockAccount, share.AccountID); err != nil {
 			return err
 		}

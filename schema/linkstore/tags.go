@@ -49,5 +49,5 @@ func (s *Store) RenameTag(
 	var b Batch
 	b.rows(func(Rows) error { return nil }, lockAccount, accountID)
 	b.count(&links, renameTag, accountID, from, to, at)
-	return links, wrap(s.db.Send(ctx, &b), "rename tag %q of account %d", from, accountID)
+	return links, wrap(s.sendInTurn(ctx, accountID, &b), "rename tag %q of account %d", from, accountID)
 }

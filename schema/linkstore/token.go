@@ -73,10 +73,17 @@ func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time, ke
 			b.exec(keepWebhooks, account, tokenID)
 			return tx.Send(ctx, &b)
 		}
-		if _, err := exec(ctx, tx, endShares, account, tokenID); err != nil {
+		hooks, err := list(ctx, tx, value[int64], webhooksOf, account, tokenID)
+		if err != nil {
 			return err
 		}
-		return endWebhooks(ctx, tx, webhooksOf, account, tokenID)
+		var b Batch
+		b.exec(endShares, account, tokenID)
+		for _, id := range hooks {
+			b.exec(endWebhook, id, schema.OffToken)
+			b.dropDeliveries(id)
+		}
+		return tx.Send(ctx, &b)
 	})
 	return wrap(err, "revoke token %d", tokenID)
 }

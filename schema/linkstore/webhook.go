@@ -27,9 +27,14 @@ const (
 	rotateSecret = `
 	UPDATE webhooks SET old_secret = secret, old_secret_until = $4, secret = $3 WHERE account_id = $1 AND id = $2`
 	deleteWebhook = `DELETE FROM webhooks WHERE account_id = $1 AND id = $2`
-	dropWaiting   = `DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'waiting'`
-	noteDropped   = `UPDATE webhooks SET dropped = dropped + $2, waiting = 0 WHERE id = $1`
-	reserveTest   = `
+	noteDropped   = `
+	UPDATE webhooks SET waiting = 0, dropped = dropped
+		+ (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'waiting')
+	WHERE id = $1 AND NOT active`
+	dropWaiting = `
+	DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'waiting'
+		AND NOT (SELECT active FROM webhooks WHERE id = $1)`
+	reserveTest = `
 	UPDATE webhooks SET waiting = waiting + 2 WHERE account_id = $1 AND id = $2 AND active AND waiting + 2 <= $3
 		AND (SELECT count(*) FROM (
 			SELECT 1 FROM webhook_deliveries WHERE webhook_id = $2 AND status = 'waiting' LIMIT $4) AS first) < $4`
@@ -42,6 +47,9 @@ const (
 	RETURNING octet_length(data)`
 	hasDelivery = `SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND message = $2 AND clicks = 0`
 	addWaiting  = `UPDATE webhooks SET waiting = {greatest}(0, waiting + $2) WHERE id = $1`
+	endWaiting  = `
+	UPDATE webhooks SET waiting = {greatest}(0, waiting - $2)
+	WHERE id = $1 AND EXISTS (SELECT 1 FROM webhook_deliveries WHERE id = $3 AND status = 'waiting')`
 
 	deliveryColumns = `id, message, event, at, status, attempts, error`
 	deliveries      = `
@@ -55,7 +63,7 @@ const (
 	isOver  = `active AND expires_at IS NOT NULL AND expires_at <= {now}`
 	hasWork = `
 	SELECT EXISTS (SELECT 1 FROM webhooks w WHERE ` + canSend + `), EXISTS (SELECT 1 FROM webhooks WHERE ` + isOver + `)`
-	webhooksToEnd = `SELECT id FROM webhooks WHERE ` + isOver + ` ORDER BY expires_at LIMIT 100{for update skip locked}`
+	webhooksToEnd = `SELECT id FROM webhooks WHERE ` + isOver + ` ORDER BY expires_at LIMIT 100`
 	endWebhook    = `UPDATE webhooks SET active = false, off_reason = $2, holder = '' WHERE id = $1`
 	claimWebhooks = `
 	UPDATE webhooks SET holder = $1, leased_until = {now} + CAST($2 AS interval), next_at = {now} WHERE id {among}
@@ -87,7 +95,7 @@ func deliveryFields(d *schema.Delivery) []any {
 // CreateWebhook implements schema.WebhookStore. It locks the account, so that concurrent calls see each other's
 // webhooks.
 func (s *Store) CreateWebhook(ctx context.Context, h *schema.Webhook) error {
-	err := s.db.Update(ctx, func(tx Conn) error {
+	err := s.updateInTurn(ctx, h.AccountID, func(tx Conn) error {
 		if err := get(ctx, tx, value(new(int64)), lockAccount, h.AccountID); err != nil {
 			return err
 		}
@@ -118,69 +126,53 @@ func (s *Store) Webhook(ctx context.Context, accountID, id int64) (hook schema.W
 }
 
 // UpdateWebhook implements schema.WebhookStore.
-func (s *Store) UpdateWebhook(ctx context.Context, h schema.Webhook) error {
-	err := s.db.Update(ctx, func(tx Conn) error {
+func (s *Store) UpdateWebhook(ctx context.Context, h *schema.Webhook) error {
+	updated := *h
+	err := s.updateInTurn(ctx, h.AccountID, func(tx Conn) error {
 		ends, err := lockToken(ctx, tx, h.TokenID)
 		if err != nil {
 			return err
 		}
-		err = execOne(ctx, tx, updateWebhook, h.AccountID, h.ID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID,
-			h.Hash, h.Tag, h.PeopleOnly, h.Active, h.UpdatedAt, h.TokenID, ends)
-		if err == nil && !h.Active {
-			err = drop(ctx, tx, h.ID)
-		}
-		return err
+		var b Batch
+		b.execOne(updateWebhook, h.AccountID, h.ID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID, h.Hash, h.Tag,
+			h.PeopleOnly, h.Active, h.UpdatedAt, h.TokenID, ends)
+		b.dropDeliveries(h.ID)
+		b.get(webhookFields(&updated), webhookOfAccount, h.AccountID, h.ID)
+		return tx.Send(ctx, &b)
 	})
-	return wrap(err, "update webhook %d of account %d", h.ID, h.AccountID)
-}
-
-// drop drops the waiting deliveries of a webhook, which the transaction has locked.
-func drop(ctx context.Context, tx Conn, id int64) error {
-	dropped, err := exec(ctx, tx, dropWaiting, id)
-	if err == nil {
-		_, err = exec(ctx, tx, noteDropped, id, dropped)
-	}
-	return err
-}
-
-// endWebhooks switches the webhooks off that a query finds and locks, because their token has ended.
-func endWebhooks(ctx context.Context, tx Conn, query string, args ...any) error {
-	ids, err := list(ctx, tx, value[int64], query, args...)
 	if err != nil {
-		return err
+		return wrap(err, "update webhook %d of account %d", h.ID, h.AccountID)
 	}
-	for _, id := range ids {
-		if _, err := exec(ctx, tx, endWebhook, id, schema.OffToken); err != nil {
-			return err
-		}
-		if err := drop(ctx, tx, id); err != nil {
-			return err
-		}
-	}
+	*h = updated
 	return nil
+}
+
+// dropDeliveries drops the waiting deliveries of a webhook if it is off. The batch has locked it.
+func (b *Batch) dropDeliveries(webhookID int64) {
+	b.exec(noteDropped, webhookID)
+	b.exec(dropWaiting, webhookID)
 }
 
 // RotateSecret implements schema.WebhookStore.
 func (s *Store) RotateSecret(ctx context.Context, accountID, id int64, secret string, until time.Time) error {
-	err := execOne(ctx, s.db, rotateSecret, accountID, id, secret, until)
-	return wrap(err, "rotate secret of webhook %d of account %d", id, accountID)
+	var b Batch
+	b.execOne(rotateSecret, accountID, id, secret, until)
+	return wrap(s.sendInTurn(ctx, accountID, &b), "rotate secret of webhook %d of account %d", id, accountID)
 }
 
 // DeleteWebhook implements schema.WebhookStore.
 func (s *Store) DeleteWebhook(ctx context.Context, accountID, id int64) error {
-	return wrap(execOne(ctx, s.db, deleteWebhook, accountID, id), "delete webhook %d of account %d", id, accountID)
+	var b Batch
+	b.execOne(deleteWebhook, accountID, id)
+	return wrap(s.sendInTurn(ctx, accountID, &b), "delete webhook %d of account %d", id, accountID)
 }
 
 // TestWebhook implements schema.WebhookStore.
 func (s *Store) TestWebhook(ctx context.Context, accountID, id int64) error {
-	err := s.db.Update(ctx, func(tx Conn) error {
-		err := execOne(ctx, tx, reserveTest, accountID, id, schema.MaxWebhookWaiting, schema.MaxDeliveries)
-		if err == nil {
-			_, err = exec(ctx, tx, addTest, id, newMessage(), schema.EventTest)
-		}
-		return err
-	})
-	return wrap(err, "test webhook %d of account %d", id, accountID)
+	var b Batch
+	b.execOne(reserveTest, accountID, id, schema.MaxWebhookWaiting, schema.MaxDeliveries)
+	b.exec(addTest, id, newMessage(), schema.EventTest)
+	return wrap(s.sendInTurn(ctx, accountID, &b), "test webhook %d of account %d", id, accountID)
 }
 
 // Deliveries implements schema.WebhookStore.
@@ -217,7 +209,7 @@ func (s *Store) ClaimWebhooks(
 	var work, over bool
 	err = get(ctx, s.db, []any{&work, &over}, hasWork)
 	if err == nil && over {
-		err = s.db.Update(ctx, func(tx Conn) error { return endWebhooks(ctx, tx, webhooksToEnd) })
+		err = s.endWebhooks(ctx)
 	}
 	if err != nil || !work {
 		return nil, wrap(err, "look for webhooks")
@@ -231,28 +223,36 @@ func (s *Store) ClaimWebhooks(
 	return hooks, wrap(err, "claim webhooks")
 }
 
+// endWebhooks switches webhooks off whose token has expired.
+func (s *Store) endWebhooks(ctx context.Context) error {
+	ids, err := list(ctx, s.db, value[int64], webhooksToEnd)
+	if err != nil {
+		return err
+	}
+	var b Batch
+	for _, id := range ids {
+		b.exec(endWebhook+` AND `+isOver, id, schema.OffToken)
+		b.dropDeliveries(id)
+	}
+	return s.db.Send(ctx, &b)
+}
+
 // WaitingDeliveries implements schema.WebhookStore. It changes something only if clicks are to be put into deliveries.
 func (s *Store) WaitingDeliveries(ctx context.Context, webhookID int64, limit int) ([]schema.Delivery, error) {
-	all, open, err := waiting(ctx, s.db, webhookID, limit)
+	rows, err := s.db.Query(ctx, statement(waitingDeliveries, []any{webhookID, limit}))
+	if err != nil {
+		return nil, wrap(err, "read waiting deliveries of webhook %d", webhookID)
+	}
+	all, open, err := scanWaiting(rows)
 	if err == nil && open {
-		err = s.db.Update(ctx, func(tx Conn) error {
-			err := putClicks(ctx, tx, webhookID, limit)
-			if err == nil {
-				all, _, err = waiting(ctx, tx, webhookID, limit)
-			}
-			return err
-		})
+		all, err = s.putClicks(ctx, webhookID, limit)
 	}
 	return all, wrap(err, "read waiting deliveries of webhook %d", webhookID)
 }
 
-// waiting returns deliveries up to the first row of clicks that are not in a delivery yet. open reports whether there
-// is one.
-func waiting(ctx context.Context, c Conn, webhookID int64, limit int) (all []schema.Delivery, open bool, err error) {
-	rows, err := c.Query(ctx, statement(waitingDeliveries, []any{webhookID, limit}))
-	if err != nil {
-		return nil, false, err
-	}
+// scanWaiting returns deliveries up to the first row of clicks that are not in a delivery yet. open reports whether
+// there is one.
+func scanWaiting(rows Rows) (all []schema.Delivery, open bool, err error) {
 	var d schema.Delivery
 	var clicks bool
 	err = each(rows, append(deliveryFields(&d), &d.Data, &clicks), func() error {
@@ -268,23 +268,17 @@ func waiting(ctx context.Context, c Conn, webhookID int64, limit int) (all []sch
 func (s *Store) NoteDelivery(
 	ctx context.Context, id int64, holder string, d schema.Delivery, note schema.DeliveryNote,
 ) (bool, error) {
-	err := s.db.Update(ctx, func(tx Conn) error {
-		err := execOne(ctx, tx, noteAttempt, id, holder, note.Lease, note.Delivered, note.Pause, note.Off)
-		if err != nil {
-			return err
-		}
-		changed, err := exec(ctx, tx, setDelivery, d.ID, note.Status(), note.Error)
-		if err == nil && changed > 0 && note.Status() != schema.DeliveryWaiting {
-			_, err = exec(ctx, tx, addWaiting, id, -len(d.Data))
-		}
-		if err == nil && note.Off != "" {
-			err = drop(ctx, tx, id)
-		}
-		if err == nil {
-			_, err = exec(ctx, tx, forgetDeliveries, id, schema.MaxDeliveries)
-		}
-		return err
-	})
+	var b Batch
+	b.execOne(noteAttempt, id, holder, note.Lease, note.Delivered, note.Pause, note.Off)
+	if note.Status() != schema.DeliveryWaiting {
+		b.exec(endWaiting, id, len(d.Data), d.ID)
+	}
+	b.exec(setDelivery, d.ID, note.Status(), note.Error)
+	if note.Off != "" {
+		b.dropDeliveries(id)
+	}
+	b.exec(forgetDeliveries, id, schema.MaxDeliveries)
+	err := s.db.Send(ctx, &b)
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return false, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 
 	"linkstream/schema"
 )
@@ -12,10 +13,9 @@ const (
 	// getsClicks is true for webhooks of clicks that are on.
 	getsClicks       = `active AND {find}(' ' || events || ' ', ' link.clicked ') > 0`
 	accountsOfClicks = `SELECT DISTINCT account_id FROM webhooks WHERE ` + getsClicks + ` ORDER BY account_id`
-	// clickHooks locks webhooks in the order in which changes of links do.
-	clickHooks = `
+	clickHooks       = `
 	SELECT id, account_id, domain_id, hash, tag, people_only, clicks_since, waiting FROM webhooks
-	WHERE account_id {in: $1} AND ` + getsClicks + ` ORDER BY account_id, id{for update}`
+	WHERE account_id {in: $1} AND ` + getsClicks + ` ORDER BY account_id, id`
 	queuedPosition = `SELECT epoch, next, last_offset, incarnation, lane, seq FROM heard_positions WHERE partition = $1`
 	// moveQueued changes no row unless the position is $2 of epoch $3.
 	moveQueued = `
@@ -34,23 +34,21 @@ const (
 	INSERT INTO heard_lanes AS h (incarnation, lane, seq) VALUES ($1, $2, $3)
 	ON CONFLICT (incarnation, lane) DO UPDATE SET seq = excluded.seq WHERE h.seq < $4`
 	clickedLinks = `SELECT id, domain_id, hash, tags FROM links WHERE id {in: $1}`
-	addClicks    = `
+	// noteClicks locks a webhook, unless it was switched off meanwhile. So rows become visible in the order of their IDs.
+	noteClicks = `UPDATE webhooks SET waiting = waiting + $2, dropped = dropped + $3 WHERE id = $1 AND ` + getsClicks
+	addClicks  = `
 	INSERT INTO webhook_deliveries (webhook_id, message, event, at, data, clicks)
-	VALUES ($1, $2, 'link.clicked', {now}, $3, $4)`
-	noteClicks = `UPDATE webhooks SET waiting = waiting + $2, dropped = dropped + $3 WHERE id = $1`
+	SELECT id, $2, 'link.clicked', {now}, $3, $4 FROM webhooks WHERE id = $1 AND ` + getsClicks
 
-	// A delivery is the first rows of clicks, in the place of the first one.
-	nextClicks = `
-	SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM (
-		SELECT id, sum(clicks) OVER (ORDER BY id) AS total FROM (
-			SELECT id, clicks FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'waiting' AND clicks > 0
-			ORDER BY id LIMIT $2) AS first) AS whole
-	WHERE total <= $2`
+	waitingClicks = `
+	SELECT id, clicks FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'waiting' AND clicks > 0
+	ORDER BY id LIMIT $2`
+	// A delivery has some rows of clicks, in the place of the first one.
 	joinClicks = `
 	UPDATE webhook_deliveries SET clicks = 0, data = (
 		SELECT string_agg(data, '' ORDER BY id) FROM webhook_deliveries
 		WHERE webhook_id = $1 AND clicks > 0 AND id BETWEEN $2 AND $3)
-	WHERE id = $2`
+	WHERE id = $2 AND clicks > 0`
 	dropJoined = `DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND clicks > 0 AND id BETWEEN $2 AND $3`
 )
 
@@ -109,52 +107,43 @@ func (s *Store) QueuedMarks(ctx context.Context, lanes []schema.Lane) ([]uint64,
 	return marks, nil
 }
 
-// QueueClicks implements schema.ClickHookStore.
+// QueueClicks implements schema.ClickHookStore. It reads webhooks and links first, and locks the webhooks, which are of
+// many accounts, for no longer than the engine executes the batch. A webhook that was switched off meanwhile gets no
+// clicks.
 func (s *Store) QueueClicks(ctx context.Context, batch *schema.ClickBatch) error {
+	var b Batch
 	err := batch.CheckEpoch()
 	if err == nil {
-		err = s.db.Update(ctx, func(tx Conn) error {
-			if err := moveToEnd(ctx, tx, batch); err != nil {
-				return err
-			}
-			return deliverClicks(ctx, tx, batch)
-		})
+		b.moveToEnd(batch)
+		err = s.deliverClicks(ctx, &b, batch)
+	}
+	if err == nil {
+		err = s.db.Send(ctx, &b)
+	}
+	if errors.Is(err, ErrNoRow) {
+		err = schema.Errorf(schema.CodeConflict, "the partition is not at offset %d of epoch %d, or webhooks have its clicks",
+			batch.Base, batch.BaseEpoch)
 	}
 	return wrap(err, "deliver %d clicks of partition %d to webhooks", batch.Len(), batch.Partition)
 }
 
-// moveToEnd moves the position and the marks to the end of a batch.
-func moveToEnd(ctx context.Context, tx Conn, batch *schema.ClickBatch) error {
-	last := batch.Last()
-	moved, err := exec(ctx, tx, moveQueued, batch.Partition, batch.Base, batch.BaseEpoch, batch.Epoch, batch.Next,
-		last.Offset, last.Lane.Incarnation[:], int64(last.Lane.Number), int64(last.Seq))
-	if err == nil && moved == 0 {
-		err = schema.Errorf(schema.CodeConflict, "the partition is not at offset %d of epoch %d", batch.Base, batch.BaseEpoch)
+// moveToEnd moves the position and the marks to the end of a batch of clicks.
+func (b *Batch) moveToEnd(clicks *schema.ClickBatch) {
+	last := clicks.Last()
+	b.execOne(moveQueued, clicks.Partition, clicks.Base, clicks.BaseEpoch, clicks.Epoch, clicks.Next, last.Offset,
+		last.Lane.Incarnation[:], int64(last.Lane.Number), int64(last.Seq))
+	for _, l := range clicks.LaneSpans() {
+		b.execOne(markQueued, l.Lane.Incarnation[:], int64(l.Lane.Number), int64(l.Last), int64(l.First))
 	}
-	if err != nil {
-		return err
-	}
-	var b Batch
-	for _, l := range batch.LaneSpans() {
-		b.Parts = append(b.Parts, Part{
-			Statement: statement(markQueued, []any{l.Lane.Incarnation[:], int64(l.Lane.Number), int64(l.Last), int64(l.First)}),
-			Changed: func(changed int64) error {
-				if changed == 0 {
-					return schema.Errorf(schema.CodeConflict, "webhooks have click %d of lane %s", l.First, l.Lane)
-				}
-				return nil
-			}})
-	}
-	return tx.Send(ctx, &b)
 }
 
-// deliverClicks adds clicks of a batch to the waiting rows of webhooks.
-func deliverClicks(ctx context.Context, tx Conn, batch *schema.ClickBatch) error {
-	hooks, err := list(ctx, tx, clickHookFields, clickHooks, batch.Accounts())
+// deliverClicks adds clicks to the waiting rows of webhooks.
+func (s *Store) deliverClicks(ctx context.Context, b *Batch, clicks *schema.ClickBatch) error {
+	hooks, err := list(ctx, s.db, clickHookFields, clickHooks, clicks.Accounts())
 	if err != nil || len(hooks) == 0 {
 		return err
 	}
-	found, err := list(ctx, tx, clickedLinkFields, clickedLinks, batch.ClickedBy(hooks))
+	found, err := list(ctx, s.db, clickedLinkFields, clickedLinks, clicks.ClickedBy(hooks))
 	if err != nil {
 		return err
 	}
@@ -162,36 +151,38 @@ func deliverClicks(ctx context.Context, tx Conn, batch *schema.ClickBatch) error
 	for _, link := range found {
 		links[link.ID] = link
 	}
-	var b Batch
-	for _, added := range batch.ForHooks(hooks, links) {
+	for _, added := range clicks.ForHooks(hooks, links) {
+		b.exec(noteClicks, added.HookID, added.Bytes, added.Dropped)
 		for _, chunk := range added.Chunks {
 			b.exec(addClicks, added.HookID, newMessage(), chunk.Data, chunk.Clicks)
 		}
-		b.exec(noteClicks, added.HookID, added.Bytes, added.Dropped)
-	}
-	return tx.Send(ctx, &b)
-}
-
-// putClicks puts waiting clicks of a webhook into up to limit deliveries.
-func putClicks(ctx context.Context, tx Conn, webhookID int64, limit int) error {
-	switch err := get(ctx, tx, value(new(int64)), lockWebhook, webhookID); {
-	case schema.ErrorCode(err) == schema.CodeNotFound: // it is off, and nothing waits
-		return nil
-	case err != nil:
-		return err
-	}
-	for range limit {
-		var first, last int64
-		err := get(ctx, tx, []any{&first, &last}, nextClicks, webhookID, schema.MaxDeliveryClicks)
-		if err != nil || first == 0 {
-			return err
-		}
-		var b Batch
-		b.exec(joinClicks, webhookID, first, last)
-		b.exec(dropJoined, webhookID, first, last)
-		if err := tx.Send(ctx, &b); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+// putClicks puts waiting clicks of a webhook into up to limit deliveries, and returns the deliveries that wait. Rows
+// become visible in the order of their IDs, and only the holder of the webhook puts them together.
+func (s *Store) putClicks(ctx context.Context, webhookID int64, limit int) (all []schema.Delivery, err error) {
+	type row struct{ id, clicks int64 }
+	fields := func(r *row) []any { return []any{&r.id, &r.clicks} }
+	rows, err := list(ctx, s.db, fields, waitingClicks, webhookID, limit*schema.MaxDeliveryClicks)
+	if err != nil {
+		return nil, err
+	}
+	var b Batch
+	b.rows(func(Rows) error { return nil }, lockWebhook, webhookID) // if it is off, nothing waits
+	for left := limit; left > 0 && len(rows) > 0; left-- {
+		n, clicks := 0, int64(0)
+		for ; n < len(rows) && clicks+rows[n].clicks <= schema.MaxDeliveryClicks; n++ {
+			clicks += rows[n].clicks
+		}
+		b.exec(joinClicks, webhookID, rows[0].id, rows[n-1].id)
+		b.exec(dropJoined, webhookID, rows[0].id, rows[n-1].id)
+		rows = rows[n:]
+	}
+	b.rows(func(rows Rows) (err error) {
+		all, _, err = scanWaiting(rows)
+		return err
+	}, waitingDeliveries, webhookID, limit)
+	return all, s.db.Send(ctx, &b)
 }

@@ -116,9 +116,13 @@ func (f fixture) deleted(hash string) schema.Link {
 
 func (f fixture) host() string { return f.name + ".example.org" }
 
+// hookEvents are the events of links, clicks among them.
+var hookEvents = []string{schema.EventLinkClicked, schema.EventLinkCreated, schema.EventLinkDeleted,
+	schema.EventLinkUpdated}
+
 // tested adds a webhook of the owner for which a test and, if clicks is set, clicks wait.
 func (f fixture) tested(clicks bool) schema.Webhook {
-	hook := addWebhook(f.t, f.store, f.owner.ID, clickHook(nil))
+	hook := addWebhook(f.t, f.store, f.owner.ID, clickHook(func(h *schema.Webhook) { h.Events = hookEvents }))
 	testkit.Must(f.t, f.store.TestWebhook(f.t.Context(), f.owner.ID, hook.ID))
 	if clicks {
 		for range 2 {

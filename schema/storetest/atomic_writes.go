@@ -276,7 +276,7 @@ var writings = []writing{
 	{"TakeChanges", "", func(f fixture) call {
 		testkit.Must(f.t, f.store.SetTakenDown(f.t.Context(), 0, f.link("one").Hash, true))
 		return func(ctx context.Context, s schema.Database) error {
-			_, err := s.TakeChanges(ctx, func([]schema.Change) error { return nil })
+			_, err := s.TakeChanges(ctx, 0, func([]schema.Change) error { return nil })
 			return err
 		}
 	}},
@@ -318,7 +318,7 @@ var writings = []writing{
 	{"UpdateWebhook", "to switch it off", func(f fixture) call {
 		hook := f.tested(true)
 		hook.Active = false
-		return func(ctx context.Context, s schema.Database) error { return s.UpdateWebhook(ctx, hook) }
+		return func(ctx context.Context, s schema.Database) error { return s.UpdateWebhook(ctx, &hook) }
 	}},
 	{"RotateSecret", "", func(f fixture) call {
 		hook := f.tested(false)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/testkit"
@@ -18,13 +19,14 @@ var outboxBehaviours = []behaviour[schema.Database]{
 	{"PendingChanges misses no change of transactions that overlap", pendingMissesNothing},
 	{"TakeChanges removes what was published", takesChanges},
 	{"TakeChanges keeps what was not published", keepsUnpublished},
+	{"TakeChanges keeps what was published for a time", keepsPublished},
 	{"TakeChanges gives each change to one of concurrent calls", takesOnce},
 }
 
 // wantPending requires that the changes with the keys wait, in any order, and takes them.
 func wantPending(t *testing.T, what string, store schema.Outbox, keys ...string) {
 	t.Helper()
-	pending, err := store.PendingChanges(t.Context(), 0)
+	pending, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 	testkit.Must(t, err)
 	slices.Sort(keys)
 	testkit.Equal(t, what, keysOf(pending.Changes), keys, nilOrEmpty)
@@ -43,7 +45,7 @@ func keysOf(changes []schema.Change) (keys []string) {
 func takeAll(t *testing.T, store schema.Outbox) (all []schema.Change) {
 	t.Helper()
 	for {
-		taken, err := store.TakeChanges(t.Context(), func(changes []schema.Change) error {
+		taken, err := store.TakeChanges(t.Context(), 0, func(changes []schema.Change) error {
 			all = append(all, changes...)
 			return nil
 		})
@@ -161,7 +163,7 @@ func failuresLeaveNoChange(t *testing.T, store schema.Database) {
 
 func pendingGoesOn(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
-	pending, err := store.PendingChanges(t.Context(), 0)
+	pending, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 	testkit.Must(t, err)
 	addLink(t, store, owner.ID, 0, "one")
 	for _, hash := range []string{"two", "three"} {
@@ -181,7 +183,7 @@ func pendingGoesOn(t *testing.T, store schema.Database) {
 		last = pending
 		return len(pending.Changes) == 0
 	})
-	all, err := store.PendingChanges(t.Context(), 0)
+	all, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 	testkit.Must(t, err)
 	testkit.Equal(t, "all", keysOf(all.Changes), []string{"link/0/one", "link/0/three", "link/0/two"})
 }
@@ -202,7 +204,7 @@ func pendingMissesNothing(t *testing.T, store schema.Database) {
 			return nil
 		})
 	}()
-	seen, after := map[string]bool{}, int64(0)
+	seen, after := map[string]bool{}, schema.OutboxPosition{}
 	read := func() {
 		pending, err := store.PendingChanges(t.Context(), after)
 		testkit.Must(t, err)
@@ -226,12 +228,12 @@ func pendingMissesNothing(t *testing.T, store schema.Database) {
 // entries, each of which is a change of the link "many".
 func TestMaxPending(t *testing.T, store schema.Database, insert func(entries int)) {
 	insert(schema.MaxPending)
-	most, err := store.PendingChanges(t.Context(), 0)
+	most, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 	testkit.Must(t, err)
 	testkit.Equal(t, "changes", len(most.Changes), schema.MaxPending)
 	testkit.Equal(t, "missed", most.Missed, false)
 	insert(1)
-	more, err := store.PendingChanges(t.Context(), 0)
+	more, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 	testkit.Must(t, err)
 	testkit.Equal(t, "missed", more.Missed, true)
 	testkit.Equal(t, "changes", len(more.Changes), 0)
@@ -256,14 +258,17 @@ func takesChanges(t *testing.T, store schema.Database) {
 		published += len(changes)
 		return nil
 	}
-	taken, err := store.TakeChanges(t.Context(), publish)
+	taken, err := store.TakeChanges(t.Context(), 0, publish)
 	testkit.Must(t, err)
 	testkit.Equal(t, "taken", taken, true)
 	testkit.Equal(t, "published", published, 1)
-	taken, err = store.TakeChanges(t.Context(), func([]schema.Change) error { t.Error("publish was called"); return nil })
+	taken, err = store.TakeChanges(t.Context(), 0, func([]schema.Change) error {
+		t.Error("publish was called")
+		return nil
+	})
 	testkit.Must(t, err)
 	testkit.Equal(t, "taken from nothing", taken, false)
-	pending, err := store.PendingChanges(t.Context(), 0)
+	pending, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 	testkit.Must(t, err)
 	testkit.Equal(t, "pending", len(pending.Changes), 0)
 }
@@ -273,8 +278,8 @@ func keepsUnpublished(t *testing.T, store schema.Database) {
 	addLink(t, store, owner.ID, 0, "one")
 	away := errors.New("the broker is away")
 	during := 0
-	taken, err := store.TakeChanges(t.Context(), func([]schema.Change) error {
-		pending, err := store.PendingChanges(t.Context(), 0)
+	taken, err := store.TakeChanges(t.Context(), 0, func([]schema.Change) error {
+		pending, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 		testkit.Must(t, err)
 		during = len(pending.Changes)
 		return away
@@ -286,6 +291,36 @@ func keepsUnpublished(t *testing.T, store schema.Database) {
 	wantPending(t, "afterwards", store, "link/0/one")
 }
 
+func keepsPublished(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	read, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
+	testkit.Must(t, err)
+	addLink(t, store, owner.ID, 0, "one")
+	published := 0
+	take := func(keep time.Duration) {
+		for taken := true; taken; {
+			taken, err = store.TakeChanges(t.Context(), keep, func(changes []schema.Change) error {
+				published += len(changes)
+				return nil
+			})
+			testkit.Must(t, err)
+		}
+	}
+	take(time.Hour)
+	read, err = store.PendingChanges(t.Context(), read.Next)
+	testkit.Must(t, err)
+	testkit.Equal(t, "pending after it was published", keysOf(read.Changes), []string{"link/0/one"})
+	addLink(t, store, owner.ID, 0, "two")
+	take(time.Millisecond)
+	testkit.Eventually(t, "the time of the second one is over", func() bool {
+		take(time.Hour)
+		all, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
+		testkit.Must(t, err)
+		return slices.Equal(keysOf(all.Changes), []string{"link/0/one"})
+	})
+	testkit.Equal(t, "published once", published, 2)
+}
+
 func takesOnce(t *testing.T, store schema.Database) {
 	const links = 100
 	owner := addAccount(t, store, "a@example.org")
@@ -295,7 +330,7 @@ func takesOnce(t *testing.T, store schema.Database) {
 	var taken [4][]schema.Change
 	testkit.Must(t, errors.Join(concurrently(len(taken), func(i int) error {
 		for {
-			again, err := store.TakeChanges(t.Context(), func(changes []schema.Change) error {
+			again, err := store.TakeChanges(t.Context(), 0, func(changes []schema.Change) error {
 				taken[i] = append(taken[i], changes...)
 				return nil
 			})

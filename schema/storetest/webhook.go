@@ -54,7 +54,7 @@ func keepsWebhooks(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "events", hook.Events, allEvents)
 	hook.URL, hook.Events, hook.DomainID, hook.Hash, hook.Tag = "http://10.0.0.1/", allEvents[:1], 7, "made", "spring"
 	hook.PeopleOnly, hook.UpdatedAt = false, hour(1)
-	testkit.Must(t, store.UpdateWebhook(t.Context(), hook))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &hook))
 	testkit.Must(t, store.RotateSecret(t.Context(), owner.ID, hook.ID, "whsec_bmV3", hour(2)))
 	hook.OldSecret, hook.Secret, hook.OldSecretUntil = hook.Secret, "whsec_bmV3", hour(2)
 	got := webhookOf(t, store, hook)
@@ -65,8 +65,8 @@ func keepsWebhooks(t *testing.T, store schema.Database) {
 	foreign.AccountID = other.ID
 	_, err := store.Webhook(t.Context(), other.ID, hook.ID)
 	for what, err := range map[string]error{
-		"read": err, "update": store.UpdateWebhook(t.Context(), foreign), "delete": store.DeleteWebhook(t.Context(), other.ID,
-			hook.ID),
+		"read": err, "update": store.UpdateWebhook(t.Context(), &foreign),
+		"delete": store.DeleteWebhook(t.Context(), other.ID, hook.ID),
 		"rotate": store.RotateSecret(t.Context(), other.ID, hook.ID, "x", hour(2)),
 		"test":   store.TestWebhook(t.Context(), other.ID, hook.ID),
 	} {
@@ -265,7 +265,7 @@ func notesDeliveries(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "claimed during the pause", claim(t, store, "b", longLease), nil, nilOrEmpty)
 	testkit.Must(t, store.ReleaseWebhook(t.Context(), hook.ID, "a"))
 	now.UpdatedAt = hour(1)
-	testkit.Must(t, store.UpdateWebhook(t.Context(), now))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &now))
 	testkit.Equal(t, "claimed after an edit", len(claim(t, store, "b", longLease)), 1)
 	testkit.Equal(t, "an edit forgets failures", webhookOf(t, store, hook).FailingSince.IsZero(), true)
 	note("b", all[1], schema.DeliveryNote{Error: "answered 500"}, true)
@@ -283,11 +283,11 @@ func notesDeliveries(t *testing.T, store schema.Database) {
 	testkit.WantCode(t, store.TestWebhook(t.Context(), owner.ID, hook.ID), schema.CodeNotFound)
 
 	now.Active = true
-	testkit.Must(t, store.UpdateWebhook(t.Context(), now))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &now))
 	testkit.Equal(t, "reason after an edit", webhookOf(t, store, hook).OffReason, "")
 	testkit.Must(t, store.TestWebhook(t.Context(), owner.ID, hook.ID))
 	now.Active = false
-	testkit.Must(t, store.UpdateWebhook(t.Context(), now))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &now))
 	now = webhookOf(t, store, hook)
 	if now.Dropped != 3 || now.Waiting != 0 {
 		t.Errorf("webhook %+v", now)
@@ -303,7 +303,7 @@ func editsWhileSending(t *testing.T, store schema.Database) {
 		testkit.Eventually(t, "an attempt begins", func() bool { return len(claim(t, store, "a", lease)) == 1 })
 		deliveries, err := store.WaitingDeliveries(t.Context(), hook.ID, 1)
 		testkit.Must(t, err)
-		testkit.Must(t, store.UpdateWebhook(t.Context(), hook))
+		testkit.Must(t, store.UpdateWebhook(t.Context(), &hook))
 		noted, err := store.NoteDelivery(t.Context(), hook.ID, "a", deliveries[0], schema.DeliveryNote{Delivered: true})
 		testkit.Must(t, err)
 		testkit.Equal(t, "noted what was sent to the former URL", noted, false)
@@ -367,6 +367,6 @@ func resendsDeliveries(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "waiting", waiting(t, store, hook), []string{schema.EventTest})
 	now := webhookOf(t, store, hook)
 	now.Active = false
-	testkit.Must(t, store.UpdateWebhook(t.Context(), now))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &now))
 	testkit.WantCode(t, store.ResendDelivery(t.Context(), hook.ID, kept[0].Message), schema.CodeNotFound)
 }

@@ -151,12 +151,12 @@ func deliversSinceOn(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "clicks from before the webhook", hashes(t, store, hook), nil, nilOrEmpty)
 	kept := clickNow(link, 1)[0]
 	hook.URL = "https://example.org/other"
-	testkit.Must(t, store.UpdateWebhook(t.Context(), hook))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &hook))
 	hook.Active = false
-	testkit.Must(t, store.UpdateWebhook(t.Context(), hook))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &hook))
 	m.queue(t, store, 0, kept)
 	hook.Active = true
-	testkit.Must(t, store.UpdateWebhook(t.Context(), hook))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &hook))
 	testkit.Equal(t, "while it was off", hashes(t, store, hook), nil, nilOrEmpty)
 	m.queue(t, store, 0, kept)
 	testkit.Equal(t, "since it is on", hashes(t, store, hook), []string{"one"})
@@ -302,6 +302,6 @@ func boundsClicksThatWait(t *testing.T, store schema.Database) {
 		t.Errorf("room for %d bytes, then for %d", room, left)
 	}
 	now.Active = false
-	testkit.Must(t, store.UpdateWebhook(t.Context(), now))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &now))
 	testkit.Equal(t, "dropped with those that waited", webhookOf(t, store, hook).Dropped, int64(6))
 }

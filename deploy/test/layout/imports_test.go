@@ -35,7 +35,7 @@ const onlySchemaModules = "schema imports the standard library, protobuf and idn
 // schemaImports lists what packages below schema/ import of this module, besides schema and their own subpackages.
 // In particular, the stores and schema/stream never import each other.
 var schemaImports = map[string][]string{
-	"schema/linkstore":  {"schema/groupcommit", "schema/migration", "schema/span", "schema/sqlitefile"},
+	"schema/linkstore":  {"schema/groupcommit", "schema/migration", "schema/span", "schema/sqlitefile", "schema/turns"},
 	"schema/sqlitefile": {"schema/filelock", "schema/migration"},
 	"schema/sqlite":     {"schema/namebound", "schema/sqlitefile"},
 	"schema/sqlitetest": {"schema/linkstore", "schema/linkstore/sqlite", "schema/sqlite", "schema/sqlitefile"},

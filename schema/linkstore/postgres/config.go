@@ -3,6 +3,7 @@ package postgres
 import (
 	"flag"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -39,6 +40,14 @@ func (c *Config) Validate() error {
 // connectTimeout is how long a server may take to greet a client, unless connect_timeout in the DSN says otherwise.
 const connectTimeout = 5 * time.Second
 
+// sessionLimits are parameters of each session, unless the DSN has them. A program that stands still in a transaction,
+// such as on a paused virtual machine, holds its locks for 2 s. A call that waits for a lock gives its connection to
+// others after 100 ms, and tries again: see linkstore.ErrAborted. The server looks for hosts that have vanished.
+var sessionLimits = map[string]string{
+	"idle_in_transaction_session_timeout": "2s", "lock_timeout": "100ms",
+	"tcp_user_timeout": "15s", "tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "2",
+}
+
 // pool returns the settings of a connection pool. pgx leaves the password out of its errors.
 func (c *Config) pool() (*pgxpool.Config, error) {
 	pool, err := pgxpool.ParseConfig(c.DSN)
@@ -48,5 +57,12 @@ func (c *Config) pool() (*pgxpool.Config, error) {
 	if pool.ConnConfig.ConnectTimeout == 0 { // pgx would wait forever for a server that accepts and does not answer
 		pool.ConnConfig.ConnectTimeout = connectTimeout
 	}
+	for name, limit := range sessionLimits {
+		if _, set := pool.ConnConfig.RuntimeParams[name]; !set {
+			pool.ConnConfig.RuntimeParams[name] = limit
+		}
+	}
+	alive := net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 2}
+	pool.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: alive}).DialContext
 	return pool, nil
 }

@@ -32,15 +32,17 @@ var spellings = linkstore.Dialect{
 
 	"json": "nullif(%1, '')::jsonb",
 
-	// A position in the outbox is the oldest transaction that was in progress when it was read: entries of older ones were
-	// read, and later calls read entries of this one and all newer ones. Entries have the numbers of their transactions,
-	// because IDs become visible in another order than they are given. A position after the newest transaction is from
-	// before a restore, and all entries are read.
+	// A position in the outbox is the snapshot of the transaction that read it, and the oldest transaction that was in
+	// progress then. Entries have the numbers of their transactions, because IDs become visible in another order than they
+	// are given. A position after the newest transaction is from before a restore, and all entries are read.
 	"pending": `
-	WITH oldest AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xact)
-	SELECT oldest.xact, coalesce(entry.changes, '') FROM oldest LEFT JOIN LATERAL (
-		SELECT changes FROM outbox WHERE outbox.xact >= CASE WHEN %1 <= oldest.xact THEN %1 ELSE 0 END
-			LIMIT %2) AS entry ON true`,
+	WITH present AS MATERIALIZED (
+		SELECT pg_current_snapshot()::text AS seen, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xact)
+	SELECT present.xact, seen, coalesce(entry.changes, '') FROM present LEFT JOIN LATERAL (
+		SELECT changes FROM outbox WHERE outbox.xact >= CASE WHEN %1 <= present.xact THEN %1 ELSE 0 END
+			AND NOT coalesce(%1 <= present.xact AND
+				pg_visible_in_snapshot(outbox.xact::text::xid8, CAST(nullif(%2, '') AS pg_snapshot)), false)
+			LIMIT %3) AS entry ON true`,
 	"oldest entries": "xact, id LIMIT 32", // an entry has the links that a statement has created, at most 1000
 
 	"binary": ` COLLATE "C"`, "folded": `lower(%1 COLLATE "C")`, "greatest": "greatest", "least": "least",
@@ -77,13 +79,21 @@ func (u utc) ScanTimestamptz(v pgtype.Timestamptz) error {
 	return nil
 }
 
+// lockNotAvailable is the SQLSTATE of a statement that has waited longer than lock_timeout.
+const lockNotAvailable = "55P03"
+
 // coded gives an error of pgx or of the server its code; nil stays nil.
 func coded(err error) error {
 	if err == nil {
 		return nil
 	}
-	if answer := answerOf(err); answer != nil && answer.Code == "40P01" { // deadlock_detected
-		err = errors.Join(err, linkstore.ErrDeadlock)
+	if answer := answerOf(err); answer != nil {
+		switch answer.Code {
+		case lockNotAvailable, "40P01", "25P03": // deadlock_detected, idle_in_transaction_session_timeout
+			return schema.Errorf(schema.CodeUnavailable, "%w", errors.Join(err, linkstore.ErrAborted))
+		case "22012": // division_by_zero: see required
+			return linkstore.ErrNoRow
+		}
 	}
 	return schema.Errorf(codeOf(err), "%w", err)
 }

@@ -99,7 +99,7 @@ func (c conn) Send(ctx context.Context, b *linkstore.Batch) error {
 	}
 	var queries pgx.Batch
 	for i := range b.Parts {
-		queries.Queue(c.db.text(b.Parts[i].Statement), bind(b.Parts[i].Args)...)
+		queries.Queue(c.db.text(required(b.Parts[i])), bind(b.Parts[i].Args)...)
 	}
 	results := c.on.SendBatch(ctx, &queries)
 	var outcome error // of the functions, which undo nothing
@@ -116,6 +116,14 @@ func (c conn) Send(ctx context.Context, b *linkstore.Batch) error {
 		return coded(err)
 	}
 	return outcome
+}
+
+// required returns the statement of a part, which fails in the server if it must change a row and changes none.
+func required(part linkstore.Part) linkstore.Statement {
+	if part.Must {
+		part.Text = "WITH changed AS (" + part.Text + " RETURNING 1) SELECT 1 / count(*) FROM changed"
+	}
+	return part.Statement
 }
 
 // result reads the result of a part. outcome is the error of its function.

@@ -37,3 +37,12 @@ func MigrateTo(ctx context.Context, dsn string, version int64) error {
 
 // Expand returns a text of linkstore as Postgres takes it.
 func Expand(text string) string { return spellings.Expand(text) }
+
+// Parameters returns the parameters of a session.
+func (c *Config) Parameters() (map[string]string, error) {
+	pool, err := c.pool()
+	if err != nil {
+		return nil, err
+	}
+	return pool.ConnConfig.RuntimeParams, nil
+}

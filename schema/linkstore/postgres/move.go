@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	takeTime     = `SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = 0`
 	lockMove     = `SELECT pg_advisory_xact_lock(hashtextextended('linkstream move', 0))`
 	hasMovedFrom = `SELECT to_regclass('moved_from') IS NOT NULL`
 	isMovedFrom  = `SELECT count(*) FROM moved_from WHERE source = $1`
@@ -43,7 +44,10 @@ func (s *Store) Import(
 ) (bool, error) {
 	imported := false
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		var err error
+		_, err := tx.Exec(ctx, takeTime)
+		if err != nil {
+			return err
+		}
 		if imported, err = claim(ctx, tx, id); err != nil || !imported {
 			return err
 		}

@@ -158,7 +158,7 @@ func TestImport(t *testing.T) {
 			}))
 			slices.Sort(seen)
 			testkit.Equal(t, "tables", seen, tables)
-			pending, err := to.PendingChanges(t.Context(), 0)
+			pending, err := to.PendingChanges(t.Context(), schema.OutboxPosition{})
 			testkit.Must(t, err)
 			testkit.Equal(t, "pending changes", len(pending.Changes), 0)
 		}
@@ -166,7 +166,7 @@ func TestImport(t *testing.T) {
 	t.Run("notes changes from then on", func(t *testing.T) {
 		link := schema.Link{AccountID: 1, Hash: "after", URL: "https://example.org/", CreatedAt: time.Now()}
 		testkit.Must(t, to.CreateLink(t.Context(), &link))
-		pending, err := to.PendingChanges(t.Context(), 0)
+		pending, err := to.PendingChanges(t.Context(), schema.OutboxPosition{})
 		testkit.Must(t, err)
 		testkit.Equal(t, "pending changes", len(pending.Changes), 1)
 	})

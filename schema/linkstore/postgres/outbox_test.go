@@ -28,14 +28,19 @@ func TestPendingChangesOfOlderTransactions(t *testing.T) {
 	exec(t, older, "BEGIN")
 	exec(t, older, insert, "link/0/older")
 	exec(t, younger, insert, "link/0/younger")
-	pending, err := store.PendingChanges(t.Context(), 0)
+	pending, err := store.PendingChanges(t.Context(), schema.OutboxPosition{})
 	testkit.Must(t, err)
 	testkit.Equal(t, "changes before the older transaction ends", pending.Changes, []schema.Change{{Hash: "younger"}})
 	exec(t, older, "COMMIT")
-	pending, err = store.PendingChanges(t.Context(), pending.Next)
+	before := pending.Next
+	pending, err = store.PendingChanges(t.Context(), before)
 	testkit.Must(t, err)
-	testkit.Equal(t, "changes afterwards", pending.Changes, []schema.Change{{Hash: "older"}, {Hash: "younger"}})
-	pending, err = store.PendingChanges(t.Context(), pending.Next+1_000_000)
+	testkit.Equal(t, "changes afterwards", pending.Changes, []schema.Change{{Hash: "older"}})
+	pending, err = store.PendingChanges(t.Context(), schema.OutboxPosition{Next: before.Next})
+	testkit.Must(t, err)
+	testkit.Equal(t, "changes after a restart", pending.Changes, []schema.Change{{Hash: "older"}, {Hash: "younger"}})
+	before.Next += 1_000_000
+	pending, err = store.PendingChanges(t.Context(), before)
 	testkit.Must(t, err)
 	testkit.Equal(t, "changes of a restored database", len(pending.Changes), 2)
 }

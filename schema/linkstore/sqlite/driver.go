@@ -238,7 +238,11 @@ func (c *conn) send(ctx context.Context, b *linkstore.Batch) (outcome, err error
 			of, err = c.read(ctx, part)
 		} else {
 			var changed int64
-			if changed, err = c.Exec(ctx, part.Statement); err == nil && part.Changed != nil {
+			switch changed, err = c.Exec(ctx, part.Statement); {
+			case err != nil:
+			case part.Must && changed == 0:
+				err = linkstore.ErrNoRow
+			case part.Changed != nil:
 				of = part.Changed(changed)
 			}
 		}

@@ -1,0 +1,162 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/linkstore"
+	"linkstream/schema/testkit"
+)
+
+// ofNobody are methods that processes call by themselves. Accounts do not wait for a process that stands still in one.
+var ofNobody = []string{"TakeChanges", "PurgeLinks", "UseTokens", "QueueClicks", "ClaimWebhooks", "WaitingDeliveries",
+	"NoteDelivery", "ReleaseWebhook", "DomainsToCheck", "NoteDomainCheck", "ContestDomain", "LeaseRequests",
+	"CountAttempts", "AddLeaseHolder", "TakeLease", "StateLeases", "EndLeases", "NoteCertificate"}
+
+const (
+	// crowd is how many calls of an account wait for a transaction: more than a process has connections.
+	crowd = 12
+	// promptForOthers bounds a call of another account than the one that a process has locked.
+	promptForOthers = time.Second
+)
+
+// TestFrozen lets a process stand still at each step of each method that changes something, with the locks that it has
+// taken. Meanwhile another process answers another account's calls as promptly as ever, also while many calls of the
+// locked account wait there, which succeed in the end.
+func TestFrozen(t *testing.T, frozen, other *linkstore.Store) {
+	b := newBystander(t, other)
+	for i, w := range writings {
+		if w.method == "CreateFirstAccount" { // there are no others' calls before it
+			continue
+		}
+		t.Run(strings.TrimSuffix(w.method+", "+w.what, ", "), func(t *testing.T) {
+			f := fixture{t: t, store: frozen, name: fmt.Sprintf("f%d", i)}
+			f.owner = addAccount(t, frozen, f.name+"@example.org")
+			own := f.link("own")
+			freezeEachStep(t, frozen, w.begin(f), func(step int) (wait func()) {
+				b.t = t
+				waiting := b.crowd(own, step)
+				t.Cleanup(waiting)
+				if slices.Contains(ofNobody, w.method) {
+					began := time.Now()
+					waiting()
+					testkit.Equal(t, "the account itself waits", time.Since(began) > promptForOthers, false)
+				}
+				b.call()
+				return waiting
+			})
+		})
+	}
+}
+
+// errThawed ends the calls of a process that stood still, so that they can be repeated.
+var errThawed = errors.New("the process goes on")
+
+// freezeEachStep calls c again and again, lets it stand still at another step each time, and calls meanwhile.
+func freezeEachStep(t *testing.T, frozen *linkstore.Store, c call, meanwhile func(step int) (wait func())) {
+	t.Helper()
+	for at := 1; at <= maxSteps; at++ {
+		step, reached, thaw, outcome := 0, make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			outcome <- c(t.Context(), Watched(frozen, func(context.Context, Step) error {
+				if step++; step != at {
+					return nil
+				}
+				close(reached)
+				<-thaw
+				return errThawed
+			}))
+		}()
+		select {
+		case err := <-outcome: // it has fewer steps
+			testkit.Must(t, err)
+			return
+		case <-reached:
+		}
+		wait := meanwhile(at)
+		close(thaw)
+		err := <-outcome
+		wait()
+		if !errors.Is(err, errThawed) {
+			t.Fatalf("step %d: %v", at, err)
+		}
+	}
+	t.Errorf("the call has more than %d steps", maxSteps)
+}
+
+// bystander is an account and its process.
+type bystander struct {
+	t      *testing.T
+	store  *linkstore.Store
+	owner  schema.Account
+	link   schema.Link
+	token  int64
+	called int
+}
+
+func newBystander(t *testing.T, store *linkstore.Store) *bystander {
+	b := &bystander{t: t, store: store, owner: addAccount(t, store, "bystander@example.org")}
+	b.link = addLink(t, store, b.owner.ID, 0, "bystander")
+	b.token = addToken(t, store, b.owner.ID, "bystander").ID
+	addWebhook(t, store, b.owner.ID, clickHook(func(h *schema.Webhook) { h.Events = hookEvents }))
+	return b
+}
+
+// call makes calls of the bystander, each of which must be prompt.
+func (b *bystander) call() {
+	b.t.Helper()
+	ctx := b.t.Context()
+	b.called++
+	name := fmt.Sprint("bystander", b.called)
+	for what, call := range map[string]func() error{
+		"CreateLink": func() error {
+			link := newLink(b.owner.ID, 0, name)
+			return b.store.CreateLink(ctx, &link)
+		},
+		"CreateLinks": func() error { return b.store.CreateLinks(ctx, newCall(b.owner.ID, name, epoch, name+"bulk")) },
+		"ChangeLinks": func() error {
+			c := newChange(b.owner.ID, b.link.ID, "tag")
+			c.Call = nil
+			return b.store.ChangeLinks(ctx, c)
+		},
+		"ValidTokens":   func() error { _, err := b.store.ValidTokens(ctx, []int64{b.token}); return err },
+		"LeaseRequests": func() error { _, _, err := b.store.LeaseRequests(ctx, b.token, window(1), rateLimit); return err },
+		"QueueClicks": func() error {
+			f := fixture{t: b.t, store: b.store, owner: b.owner, name: name}
+			return b.store.QueueClicks(ctx, f.clicks(f.link("clicked")))
+		},
+	} {
+		began := time.Now()
+		err := call()
+		if took := time.Since(began); err != nil || took > promptForOthers {
+			b.t.Errorf("%s of another account takes %v: %v", what, took, err)
+		}
+	}
+}
+
+// crowd begins many calls of an account that may be locked, and returns a function that waits until they have
+// succeeded.
+func (b *bystander) crowd(own schema.Link, step int) (wait func()) {
+	var calls sync.WaitGroup
+	for n := range crowd {
+		calls.Go(func() {
+			link := newLink(own.AccountID, 0, fmt.Sprint(own.Hash, "-", step, "-", n))
+			err := b.store.CreateLink(b.t.Context(), &link)
+			if n%2 == 0 {
+				edited := own
+				err = errors.Join(err, b.store.UpdateLink(b.t.Context(), &edited, schema.LinkEdit{Title: new("new")}, hour(1)))
+			}
+			if err != nil {
+				b.t.Errorf("a call that waits: %v", err)
+			}
+		})
+	}
+	return calls.Wait
+}
