@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"linkstream/api/apiservice"
@@ -72,7 +73,7 @@ func serve(ctx context.Context, cfg settings, db schema.Database, client *stream
 		return err
 	}
 	defer func() { err = errors.Join(err, clicks.Close()) }()
-	defer migrateClicks(ctx, clicks, report)()
+	defer migrateClicks(ctx, clicks, ops)()
 	if cfg.api.Private, err = links.ParseAddresses(ops.Addr()); err != nil {
 		return err
 	}
@@ -95,20 +96,12 @@ func serve(ctx context.Context, cfg settings, db schema.Database, client *stream
 	return api.Run(ctx)
 }
 
-// clicksWait is how long the start waits for ClickHouse.
-const clicksWait = 10 * time.Second
-
-// migrateClicks brings the schema of ClickHouse up to date. It returns when that is done or after clicksWait, and goes
-// on until stop. Meanwhile calls that need ClickHouse get 503.
-func migrateClicks(ctx context.Context, clicks *clickhouse.ClickStore, report service.WaitReport) (stop func()) {
-	migrated := make(chan struct{})
-	stop = service.RunInBackground(ctx, func(ctx context.Context) {
-		defer close(migrated)
-		_ = service.AwaitOK(ctx, report, "ClickHouse", clicks.Migrate)
+// migrateClicks brings the schema of ClickHouse up to date, in the background until stop. Meanwhile the API is ready
+// without ClickHouse: calls that need it get 503.
+func migrateClicks(ctx context.Context, clicks *clickhouse.ClickStore, ops *service.Ops) (stop func()) {
+	var migrated atomic.Bool
+	ops.Miss("ClickHouse", func() bool { return !migrated.Load() })
+	return service.RunInBackground(ctx, func(ctx context.Context) {
+		migrated.Store(service.AwaitOK(ctx, ops.Report(), "ClickHouse", clicks.Migrate) == nil)
 	})
-	select {
-	case <-migrated:
-	case <-time.After(clicksWait):
-	}
-	return stop
 }

@@ -544,10 +544,10 @@ type Link struct {
 	// Card What previews of the link in chats and social networks show; null: they show the page that the link leads to.
 	Card nullable.Nullable[OptionalCard] `json:"card"`
 
-	// Clicks The number of clicks, as in the link's statistics.
-	Clicks int64 `json:"clicks"`
+	// Clicks The number of clicks, as in the link's statistics; null while that is not known. Changes of links do not wait for it.
+	Clicks nullable.Nullable[int64] `json:"clicks"`
 
-	// ClicksLeft How many of max_clicks are left, about a second later; null without a limit.
+	// ClicksLeft How many of max_clicks are left, about a second later; null without a limit, or while that is not known.
 	ClicksLeft nullable.Nullable[int64] `json:"clicks_left"`
 
 	// CreatedAt ISO 8601 with seconds and a numeric UTC offset, which is never written as Z.
@@ -2120,7 +2120,7 @@ type ClientInterface interface {
 
 	// RestoreLink Restore a deleted link
 	//
-	// Restores a link that was deleted within the last 30 days, as it was, with its clicks. Visitors reach it again within a second. 404 if it is not in the trash, such as one that is back already; 422 on hash if the caller has made it anew.
+	// Restores a link that was deleted within the last 30 days, as it was, with its clicks. Visitors reach it again within a second. The call may be repeated for a minute; then it is 404, as for any link that is not in the trash; 422 on hash if the caller has made it anew.
 	//
 	// Corresponds with POST /api/v1/links/{hash}/restore (the `RestoreLink` operationId).
 	RestoreLink(ctx context.Context, hash LinkHash, params *RestoreLinkParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2586,7 +2586,7 @@ func (c *Client) LinkReport(ctx context.Context, hash LinkHash, params *LinkRepo
 
 // RestoreLink Restore a deleted link
 //
-// Restores a link that was deleted within the last 30 days, as it was, with its clicks. Visitors reach it again within a second. 404 if it is not in the trash, such as one that is back already; 422 on hash if the caller has made it anew.
+// Restores a link that was deleted within the last 30 days, as it was, with its clicks. Visitors reach it again within a second. The call may be repeated for a minute; then it is 404, as for any link that is not in the trash; 422 on hash if the caller has made it anew.
 //
 // Corresponds with POST /api/v1/links/{hash}/restore (the `RestoreLink` operationId).
 func (c *Client) RestoreLink(ctx context.Context, hash LinkHash, params *RestoreLinkParams, reqEditors ...RequestEditorFn) (*http.Response, error) {

@@ -1,19 +1,23 @@
 package rest
 
 import (
+	"context"
+	"errors"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/links"
+	"linkstream/api/request"
 	"linkstream/schema"
 )
 
 // fullLink is a link with all its fields.
 type fullLink struct {
 	linkFields
-	Clicks     int64  `json:"clicks"`
+	Clicks     *int64 `json:"clicks"`
 	ClicksLeft *int64 `json:"clicks_left"`
 }
 
@@ -113,21 +117,50 @@ func (a *API) ofLink(handle func(*call, schema.Link) error) func(*call) error {
 	}
 }
 
-// answerLink answers with a link and its clicks, as GET /api/v1/links/{hash}.
+// countWait is how long the answer about a link waits for its numbers.
+const countWait = 300 * time.Millisecond
+
+// answerLink answers with a link and its clicks, as GET /api/v1/links/{hash}. Numbers that the stores do not give in
+// time are null: the call may have changed the link.
 func (a *API) answerLink(c *call, link schema.Link) error {
-	clicks, err := a.clicks.Of(c.account).ClickCounts(c.ctx, []int64{link.ID})
-	if err != nil {
-		return withOutage(readingClicks, err)
-	}
-	full := fullLink{linkFields: newLinkFields(a.shortener, link), Clicks: clicks[link.ID]}
+	ctx, cancel := context.WithTimeout(c.ctx, countWait)
+	defer cancel()
+	full := fullLink{linkFields: newLinkFields(a.shortener, link)}
+	var unread error
 	if full.MaxClicks != nil {
-		use, err := a.links.LimitUse(c.ctx, []int64{link.ID})
-		if err != nil {
-			return withOutage(readingLinks, err)
+		use, err := a.links.LimitUse(ctx, []int64{link.ID})
+		if unread = err; err == nil {
+			full.ClicksLeft = new(max(0, *full.MaxClicks-use[link.ID].Spent))
 		}
-		full.ClicksLeft = new(max(0, *full.MaxClicks-use[link.ID].Spent))
+	}
+	clicks, err := a.countSoon(ctx, c.account, link.ID)
+	if full.Clicks = clicks; err != nil || unread != nil {
+		a.log.Warn("cannot read numbers of a link", "request_id", request.ID(c.http), "error", errors.Join(err, unread))
 	}
 	return answer(c.http, fasthttp.StatusOK, linkAnswer{true, full})
+}
+
+// countSoon returns the clicks of a link. It ends with ctx, although the click store may take longer to give up.
+func (a *API) countSoon(ctx context.Context, account, link int64) (clicks *int64, err error) {
+	type count struct {
+		clicks *int64
+		err    error
+	}
+	counted := make(chan count, 1)
+	go func() {
+		counts, err := a.clicks.Of(account).ClickCounts(ctx, []int64{link})
+		if err != nil {
+			counted <- count{nil, err}
+			return
+		}
+		counted <- count{new(counts[link]), nil}
+	}()
+	select {
+	case c := <-counted:
+		return c.clicks, c.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // LinkFields returns the fields of a link, as in answers about it, for events.

@@ -105,6 +105,7 @@ type Ops struct {
 	waiting  string // the engine that the program waits for; used until the first service is added
 	services int
 	checks   []func(context.Context) error
+	misses   []miss
 	sets     []*metrics.Set
 	handlers map[string]fasthttp.RequestHandler // by path
 
@@ -174,6 +175,31 @@ func (o *Ops) Require(ready func(context.Context) error) {
 	o.checks = append(o.checks, ready)
 }
 
+// miss is something that the program may lack and is ready without.
+type miss struct {
+	what    string
+	missing func() bool
+}
+
+// Miss makes /readyz and the metrics name what the program is ready without while missing returns true.
+func (o *Ops) Miss(what string, missing func() bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.misses = append(o.misses, miss{what, missing})
+}
+
+// missed returns what the program is ready without.
+func (o *Ops) missed() (all []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, m := range o.misses {
+		if m.missing() {
+			all = append(all, m.what)
+		}
+	}
+	return all
+}
+
 // Add adds a service with its readiness, as for Require, and its metrics.
 func (o *Ops) Add(ready func(context.Context) error, set *metrics.Set) {
 	o.Require(ready)
@@ -220,6 +246,9 @@ func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 			return
 		}
 		ctx.SetBodyString("ready\n")
+		if missed := o.missed(); len(missed) > 0 {
+			ctx.SetBodyString("ready, without " + strings.Join(missed, ", ") + "\n")
+		}
 	case path == "/metrics":
 		ctx.SetContentType("text/plain; version=0.0.4; charset=utf-8")
 		o.mu.Lock()
@@ -270,7 +299,7 @@ func (o *Ops) writeReadiness(w io.Writer) {
 		"# TYPE linkstream_ready gauge\nlinkstream_ready %d\n", ready)
 	fmt.Fprint(w, "# HELP linkstream_missing What the program is missing to do its work, by what.\n# TYPE "+
 		"linkstream_missing gauge\n")
-	for _, what := range missing {
+	for _, what := range append(slices.Clip(missing), o.missed()...) {
 		fmt.Fprintf(w, "linkstream_missing{what=%q} 1\n", what)
 	}
 }

@@ -105,6 +105,17 @@ func TestReadiness(t *testing.T) {
 			t.Errorf("logged:\n%s", text)
 		}
 	})
+	t.Run("names what the program is ready without", func(t *testing.T) {
+		ops, _ := startOps(t, service.OpsConfig{})
+		ops.Add(readyNow, metrics.NewSet())
+		var away atomic.Bool
+		ops.Miss("ClickHouse", away.Load)
+		wantOps(t, ops, "/readyz", 200, "ready\n")
+		away.Store(true)
+		wantOps(t, ops, "/readyz", 200, "ready, without ClickHouse\n")
+		wantOps(t, ops, "/metrics", 200, "\nlinkstream_missing{what=\"ClickHouse\"} 1\n")
+		wantOps(t, ops, "/metrics", 200, "\nlinkstream_ready 1\n")
+	})
 	t.Run("is a metric, with the missing engine", func(t *testing.T) {
 		ops, _ := startOps(t, service.OpsConfig{})
 		ops.Report()("Postgres", nil)

@@ -134,7 +134,7 @@ func endsWithToken(t *testing.T, store schema.Database) {
 	noShare, noHook := madeBy(t, store, schema.Token{AccountID: owner.ID, Name: "none"})
 	moved := addWebhook(t, store, owner.ID, func(h *schema.Webhook) { h.TokenID = ending.ID })
 	moved.TokenID = other.ID
-	testkit.Must(t, store.UpdateWebhook(t.Context(), moved))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &moved))
 
 	for range 2 {
 		testkit.Must(t, store.RevokeToken(t.Context(), ending.ID, epoch, false))
@@ -153,7 +153,7 @@ func endsWithToken(t *testing.T, store schema.Database) {
 	endingHook.ID = 0
 	testkit.WantCode(t, store.CreateWebhook(t.Context(), &endingHook), schema.CodeUnauthorized)
 	otherHook.TokenID = ending.ID
-	testkit.WantCode(t, store.UpdateWebhook(t.Context(), otherHook), schema.CodeUnauthorized)
+	testkit.WantCode(t, store.UpdateWebhook(t.Context(), &otherHook), schema.CodeUnauthorized)
 	testkit.Equal(t, "a webhook that could not be changed", webhookOf(t, store, otherHook).TokenID, other.ID)
 }
 
@@ -187,7 +187,7 @@ func endsWithExpiry(t *testing.T, store schema.Database) {
 	wantEnded(t, store, overShare, overHook, true)
 	wantEnded(t, store, validShare, validHook, false)
 	overHook.TokenID = valid.ID
-	testkit.Must(t, store.UpdateWebhook(t.Context(), overHook))
+	testkit.Must(t, store.UpdateWebhook(t.Context(), &overHook))
 	now := webhookOf(t, store, overHook)
 	testkit.Equal(t, "on again by another token", now.Active && now.OffReason == "", true)
 }
