@@ -5,7 +5,9 @@ import "context"
 // Names of shared values.
 const (
 	SharedPasswordKey = "password key" // a random key: see PasswordToken, and package edge/password
-	SharedAPI         = "api"          // the base URL of the api that was started last
+	SharedAPI         = "api"          // the base URL of one api, for edges of version 1.0
+	// SharedAPIs begins the names of values that apis change every few seconds. The names end with their base URLs.
+	SharedAPIs = "api "
 	// SharedVisitorKeys begins the names of the keys of visitors' hashes, which end with their UTC day: see package
 	// edge/visitorhash. They are the only shared values that a move to other engines copies.
 	SharedVisitorKeys = "visitor key "
@@ -18,6 +20,8 @@ type ValueStore interface {
 	SharedValue(ctx context.Context, name string, first []byte) ([]byte, error)
 	// SetSharedValue stores a value, in place of an earlier one.
 	SetSharedValue(ctx context.Context, name string, value []byte) error
+	// SharedValues returns the values whose names begin with a prefix, which is not empty.
+	SharedValues(ctx context.Context, prefix string) (map[string][]byte, error)
 	// DeleteSharedValues deletes the values whose names are from one name up to before another one, in the order of bytes.
 	DeleteSharedValues(ctx context.Context, from, before string) error
 }

@@ -2,7 +2,6 @@
 package linkpassword
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -68,30 +67,64 @@ func (c *Checker) Check(ctx context.Context, attempt schema.PasswordAttempt) (sc
 	return schema.PasswordVerdict{Right: right, Version: version}, nil
 }
 
-// nameEvery is how often an api names itself to edges, so that they find another one soon after an api was killed.
-const nameEvery = 5 * time.Second
+const (
+	// nameEvery is how often an api names itself to edges, and nameFor how long an api that was killed stays named.
+	nameEvery = 5 * time.Second
+	nameFor   = time.Minute
+)
 
 // Name tells edges, through the store, the base URL of this api until ctx is done.
 func (c *Checker) Name(ctx context.Context, base schema.BaseURL) {
-	own := []byte(base.String())
+	own, others := schema.SharedAPIs+base.String(), map[string]sighting{}
 	for away := false; ; {
-		named, err := c.store.SharedValue(ctx, schema.SharedAPI, own)
-		if err == nil && !bytes.Equal(named, own) {
-			err = c.store.SetSharedValue(ctx, schema.SharedAPI, own)
+		err := c.store.SetSharedValue(ctx, own, []byte(time.Now().UTC().Format(time.RFC3339Nano)))
+		if err == nil {
+			err = c.store.SetSharedValue(ctx, schema.SharedAPI, []byte(base.String()))
 		}
-		if errors.Is(err, schema.ErrMoved) || ctx.Err() != nil {
+		if err == nil {
+			err = c.forget(ctx, own, others)
+		}
+		if errors.Is(err, schema.ErrMoved) {
 			return
 		}
-		if err != nil && !away {
+		if err != nil && !away && ctx.Err() == nil {
 			c.log.Warn("cannot tell edges where passwords of links are checked, retrying", "error", err)
 		}
 		away = err != nil
 		select {
 		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadEvery)
+			defer cancel()
+			_ = c.store.DeleteSharedValues(ctx, own, own+"\x01") // otherwise another api does it
 			return
 		case <-time.After(nameEvery):
 		}
 	}
+}
+
+// sighting is a value that another api has stored, and since when this api has seen it.
+type sighting struct {
+	value string
+	since time.Time
+}
+
+// forget removes the names of apis that have not changed their values for nameFor. Clocks of apis may differ.
+func (c *Checker) forget(ctx context.Context, own string, others map[string]sighting) error {
+	named, err := c.store.SharedValues(ctx, schema.SharedAPIs)
+	if err != nil {
+		return err
+	}
+	for name, value := range named {
+		if seen, known := others[name]; !known || seen.value != string(value) {
+			others[name] = sighting{string(value), time.Now()}
+		} else if name != own && time.Since(seen.since) > nameFor {
+			delete(others, name)
+			if err := c.store.DeleteSharedValues(ctx, name, name+"\x01"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Owns reports whether a request is for a Checker.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -107,4 +111,72 @@ func TestCheck(t *testing.T) {
 		}
 		testkit.Equal(t, "wait of the 61st in an hour", check(t, open, "2001:db8:0:1::7", "x").Wait, 25*60)
 	})
+}
+
+// TestName has apis that name themselves, one of which ends without a word.
+func TestName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &values{all: map[string][]byte{schema.SharedAPIs + "http://killed": []byte("once")}}
+		start := func(base string) (stop func()) {
+			c := linkpassword.New(store, nil, nil, request.NewRecorder(metrics.NewSet()), slog.New(slog.DiscardHandler))
+			ctx, cancel := context.WithCancel(t.Context())
+			go c.Name(ctx, schema.MustParseBaseURL(base))
+			synctest.Wait()
+			return func() { cancel(); synctest.Wait() }
+		}
+		stopOne := start("http://one")
+		stopTwo := start("http://one2")
+		named := func(want ...string) {
+			t.Helper()
+			testkit.Equal(t, "named", store.named(), want)
+		}
+		time.Sleep(50 * time.Second)
+		named("http://killed", "http://one", "http://one2")
+		time.Sleep(20 * time.Second)
+		named("http://one", "http://one2")
+		stopOne()
+		named("http://one2")
+		stopTwo()
+	})
+}
+
+// values is a store of shared values.
+type values struct {
+	linkpassword.Store
+	mu  sync.Mutex
+	all map[string][]byte
+}
+
+func (v *values) named() (apis []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for name := range v.all {
+		if api, is := strings.CutPrefix(name, schema.SharedAPIs); is {
+			apis = append(apis, api)
+		}
+	}
+	slices.Sort(apis)
+	return apis
+}
+
+func (v *values) SharedValues(context.Context, string) (map[string][]byte, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	named := maps.Clone(v.all)
+	delete(named, schema.SharedAPI)
+	return named, nil
+}
+
+func (v *values) SetSharedValue(_ context.Context, name string, value []byte) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.all[name] = value
+	return nil
+}
+
+func (v *values) DeleteSharedValues(_ context.Context, from, before string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	maps.DeleteFunc(v.all, func(name string, _ []byte) bool { return name >= from && name < before })
+	return nil
 }

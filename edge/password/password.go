@@ -1,9 +1,9 @@
 // Package password lets visitors through to links that ask for a password.
 //
 // Edges have no hash of a link's password, only its version, which changes with the password. An api has the hash and
-// checks attempts; its address is in the link store, unless -edge.api names another one. The right password
-// earns a grant: a cookie that says until when, with a code made of the link, the version, and a key that all edges
-// share through the link store. So a grant is worth as much on every edge, also after a restart, and nothing for
+// checks attempts; the apis that run name themselves in the link store, unless -edge.api names another one. The right
+// password earns a grant: a cookie that says until when, with a code made of the link, the version, and a key that all
+// edges share through the link store. So a grant is worth as much on every edge, also after a restart, and nothing for
 // another link or once the password has changed.
 package password
 
@@ -21,6 +21,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +38,7 @@ const (
 	codeSize    = 24 // of a grant's code: nobody guesses 192 bits
 	loadTimeout = 2 * time.Second
 	askTimeout  = 10 * time.Second // an api waits for its turn to compute for half of it
+	askNext     = time.Second      // after that another api is asked, too
 	maxVerdict  = 1 << 10          // bytes
 )
 
@@ -45,6 +48,7 @@ var underWay = turns.Limits{Places: 64, PlacesEach: 8, Waiting: 256, WaitingEach
 // Store is the part of schema.Database that a Verifier uses.
 type Store interface {
 	SharedValue(ctx context.Context, name string, first []byte) ([]byte, error)
+	SharedValues(ctx context.Context, prefix string) (map[string][]byte, error)
 }
 
 // Checker returns the verdict on an attempt.
@@ -57,17 +61,18 @@ type Verifier struct {
 	turns  *turns.Turns
 	key    atomic.Pointer[[]byte]
 	client http.Client
+	last   atomic.Pointer[string] // the base URL of the api that answered last
 }
 
-// New returns a Verifier. With check nil an api checks attempts: the one at base, or, without a base, the one that the
-// store names.
+// New returns a Verifier. With check nil an api checks attempts: the one at base, or, without a base, one of those that
+// the store names.
 func New(store Store, check Checker, base schema.BaseURL) *Verifier {
 	v := &Verifier{store: store, check: check, turns: turns.New(underWay)}
 	v.client = http.Client{Timeout: askTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if check == nil {
 		v.check = func(ctx context.Context, a schema.PasswordAttempt) (schema.PasswordVerdict, error) {
-			return v.ask(ctx, base, a)
+			return v.askAny(ctx, base, a)
 		}
 	}
 	return v
@@ -145,17 +150,76 @@ func (v *Verifier) Try(ctx context.Context, attempt schema.PasswordAttempt) (sch
 	return v.check(ctx, attempt)
 }
 
-// ask asks an api.
-func (v *Verifier) ask(ctx context.Context, base schema.BaseURL,
-	attempt schema.PasswordAttempt) (verdict schema.PasswordVerdict, err error) {
-	to := base.String()
-	if base.IsZero() {
-		named, err := v.store.SharedValue(ctx, schema.SharedAPI, nil)
-		if err != nil {
-			return verdict, err
-		}
-		to = string(named)
+// verdictOf is what an api has answered.
+type verdictOf struct {
+	api     string
+	verdict schema.PasswordVerdict
+	err     error
+}
+
+// askAny asks apis until one of them answers: the next one once an api has failed or has not answered for askNext.
+func (v *Verifier) askAny(
+	ctx context.Context, base schema.BaseURL, attempt schema.PasswordAttempt,
+) (schema.PasswordVerdict, error) {
+	apis, err := v.apis(ctx, base)
+	if err != nil {
+		return schema.PasswordVerdict{}, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan verdictOf, len(apis))
+	for asked, failed := 0, 0; failed < len(apis); {
+		var late <-chan time.Time
+		if asked < len(apis) {
+			go func(api string) {
+				verdict, err := v.ask(ctx, api, attempt)
+				answers <- verdictOf{api, verdict, err}
+			}(apis[asked])
+			if asked++; asked < len(apis) {
+				late = time.After(askNext)
+			}
+		}
+		select {
+		case a := <-answers:
+			if a.err == nil {
+				v.last.Store(&a.api)
+				return a.verdict, nil
+			}
+			failed++
+			err = errors.Join(err, a.err)
+		case <-late:
+		}
+	}
+	return schema.PasswordVerdict{}, err
+}
+
+// apis returns the base URLs of the apis to ask, first the one that answered last.
+func (v *Verifier) apis(ctx context.Context, base schema.BaseURL) (apis []string, err error) {
+	if !base.IsZero() {
+		return []string{base.String()}, nil
+	}
+	named, err := v.store.SharedValues(ctx, schema.SharedAPIs)
+	if err != nil {
+		return nil, err
+	}
+	for name := range named {
+		apis = append(apis, strings.TrimPrefix(name, schema.SharedAPIs))
+	}
+	if len(apis) == 0 {
+		return nil, errors.New("ask an api about a password: none is named")
+	}
+	slices.Sort(apis)
+	if last := v.last.Load(); last != nil {
+		if i := slices.Index(apis, *last); i > 0 {
+			apis[0], apis[i] = apis[i], apis[0]
+		}
+	}
+	return apis, nil
+}
+
+// ask asks an api.
+func (v *Verifier) ask(ctx context.Context, to string,
+	attempt schema.PasswordAttempt) (verdict schema.PasswordVerdict, err error) {
 	body, err := json.Marshal(attempt)
 	if err != nil {
 		return verdict, err

@@ -2,7 +2,13 @@ package password_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,14 +18,25 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// keys is a store whose key cannot be read before it is set.
-type keys struct{ key []byte }
+// keys is a store whose key cannot be read before it is set, and in which apis are named.
+type keys struct {
+	key  []byte
+	apis []string
+}
 
 func (k *keys) SharedValue(context.Context, string, []byte) ([]byte, error) {
 	if k.key == nil {
 		return nil, errors.New("away")
 	}
 	return k.key, nil
+}
+
+func (k *keys) SharedValues(_ context.Context, prefix string) (map[string][]byte, error) {
+	named := map[string][]byte{}
+	for _, api := range k.apis {
+		named[prefix+api] = []byte("now")
+	}
+	return named, nil
 }
 
 func TestGrant(t *testing.T) {
@@ -29,8 +46,8 @@ func TestGrant(t *testing.T) {
 			_ = v.Load(t.Context())
 			return v
 		}
-		one, restarted, other, away := open(&keys{[]byte("key")}), open(&keys{[]byte("key")}), open(&keys{[]byte("other")}),
-			open(&keys{})
+		one, restarted, other, away := open(&keys{key: []byte("key")}), open(&keys{key: []byte("key")}),
+			open(&keys{key: []byte("other")}), open(&keys{})
 		grant := []byte(one.Grant(7, 8, time.Now()))
 		for what, c := range map[string]struct {
 			verifier      *password.Verifier
@@ -54,5 +71,47 @@ func TestGrant(t *testing.T) {
 			}
 		}
 		testkit.Equal(t, "grant without a key", away.Grant(7, 8, time.Now()), "")
+	})
+}
+
+// TestTry asks apis of which some do not answer.
+func TestTry(t *testing.T) {
+	answering := func(status int) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(schema.PasswordVerdict{Right: r.Header.Get("Authorization") != ""})
+		}))
+		t.Cleanup(server.Close)
+		return strings.Replace(server.URL, "127.0.0.1", "localhost", 1) // is asked last
+	}
+	alive, broken, killed := answering(http.StatusOK), answering(http.StatusServiceUnavailable),
+		"http://"+testkit.FreeAddress(t)
+	frozen, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections for it
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, frozen) })
+	hanging := "http://" + frozen.Addr().String()
+	for what, apis := range map[string][]string{
+		"one": {alive}, "killed": {killed, alive}, "broken": {broken, alive}, "frozen": {hanging, alive},
+		"all": {killed, broken, hanging, alive},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			v := password.New(&keys{key: []byte("key"), apis: apis}, nil, schema.BaseURL{})
+			for try := range 3 {
+				began := time.Now()
+				verdict, err := v.Try(t.Context(), schema.PasswordAttempt{LinkID: 1, Client: netip.MustParseAddr("192.0.2.1")})
+				took := time.Since(began)
+				if err != nil || !verdict.Right || took > 2*time.Second || try > 0 && took > time.Second {
+					t.Errorf("attempt %d: %+v, %v after %v", try, verdict, err, took)
+				}
+			}
+		})
+	}
+	t.Run("none", func(t *testing.T) {
+		t.Parallel()
+		v := password.New(&keys{key: []byte("key"), apis: []string{killed, broken}}, nil, schema.BaseURL{})
+		if _, err := v.Try(t.Context(), schema.PasswordAttempt{LinkID: 1}); err == nil {
+			t.Error("a verdict of nobody")
+		}
 	})
 }

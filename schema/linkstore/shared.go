@@ -2,6 +2,7 @@ package linkstore
 
 import (
 	"context"
+	"slices"
 
 	"linkstream/schema"
 )
@@ -11,6 +12,8 @@ const (
 	addSharedValue = `INSERT INTO shared_values (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 	setSharedValue = `
 	INSERT INTO shared_values (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	sharedValues = `
+	SELECT name, value FROM shared_values WHERE name{binary} >= $1 AND name{binary} < $2`
 	deleteSharedValues = `DELETE FROM shared_values WHERE name{binary} >= $1 AND name{binary} < $2`
 )
 
@@ -30,6 +33,20 @@ func (s *Store) SharedValue(ctx context.Context, name string, first []byte) (fou
 func (s *Store) SetSharedValue(ctx context.Context, name string, content []byte) error {
 	_, err := exec(ctx, s.db, setSharedValue, name, content)
 	return wrap(err, "store shared value %q", name)
+}
+
+// SharedValues implements schema.ValueStore.
+func (s *Store) SharedValues(ctx context.Context, prefix string) (map[string][]byte, error) {
+	last := len(prefix) - 1
+	values, name, content := map[string][]byte{}, "", []byte(nil)
+	rows, err := s.db.Query(ctx, statement(sharedValues, []any{prefix, prefix[:last] + string(prefix[last]+1)}))
+	if err == nil {
+		err = each(rows, []any{&name, &content}, func() error {
+			values[name] = slices.Clone(content)
+			return nil
+		})
+	}
+	return values, wrap(err, "read shared values %q", prefix)
 }
 
 // DeleteSharedValues implements schema.ValueStore.

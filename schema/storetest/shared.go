@@ -10,6 +10,7 @@ import (
 var sharedBehaviours = []behaviour[schema.Database]{
 	{"SharedValue gives all callers the first value", sharesFirst},
 	{"SetSharedValue replaces a value", replacesShared},
+	{"SharedValues returns the values with a prefix", readsShared},
 	{"DeleteSharedValues deletes a range of names", deletesShared},
 }
 
@@ -38,6 +39,20 @@ func replacesShared(t *testing.T, store schema.Database) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "value", string(got), value)
 	}
+}
+
+func readsShared(t *testing.T, store schema.Database) {
+	want := map[string][]byte{"api a": []byte("1"), "api b": {0, 2}}
+	for name, value := range map[string][]byte{"api": {3}, "api!": {4}, "ap": {5}, "api a": want["api a"],
+		"api b": want["api b"]} {
+		testkit.Must(t, store.SetSharedValue(t.Context(), name, value))
+	}
+	got, err := store.SharedValues(t.Context(), "api ")
+	testkit.Must(t, err)
+	testkit.Equal(t, "values", got, want)
+	none, err := store.SharedValues(t.Context(), "none ")
+	testkit.Must(t, err)
+	testkit.Equal(t, "values of another prefix", len(none), 0)
 }
 
 func deletesShared(t *testing.T, store schema.Database) {

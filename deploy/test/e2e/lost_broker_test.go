@@ -4,8 +4,11 @@ package e2e_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 
@@ -38,6 +41,64 @@ func TestLostBroker(t *testing.T) {
 		c.awaitRise(t, "ingest", counterCounted, 300)
 	}
 	c.stopAndVerify(t)
+}
+
+// TestFrozenBroker lets the broker that leads the topic of changes stand still. Each change reaches both edges in time,
+// while there is no leader, while programs look for the new one, and afterwards.
+func TestFrozenBroker(t *testing.T) {
+	t.Parallel()
+	brokers := enginetest.Brokers(t)
+	var addrs []string
+	for _, node := range brokers.Nodes {
+		addrs = append(addrs, node.Addr)
+	}
+	env := engineSettings(engines.Postgres(t), strings.Join(addrs, ","), engines.ClickHouse(t))
+	s := newServices(t, env, longCaches)
+	s.start(t)
+	_, other := s.startAnother(t, "edge")
+	pid, _ := brokers.Nodes[s.leaderOfChanges(t)-1].PID()
+	testkit.Must(t, syscall.Kill(pid, syscall.SIGSTOP))
+	defer func() { testkit.Must(t, syscall.Kill(pid, syscall.SIGCONT)) }()
+	var slowest time.Duration
+	for n := range 60 {
+		change := s.cached(t, n)
+		call(t, http.MethodGet, other+"/"+change.hash, "", "Host", address(s.edge))
+		s.change(t, n)
+		began := time.Now()
+		for _, edge := range []string{s.edge, other} {
+			testkit.Succeeds(t, func() error {
+				a := call(t, http.MethodGet, edge+"/"+change.hash, "", "Host", address(s.edge))
+				if a.Header.Get("Location") == change.old {
+					return fmt.Errorf("the change is not seen: %v", a)
+				}
+				return nil
+			})
+		}
+		if slowest = max(slowest, time.Since(began)); time.Since(began) > time.Second {
+			t.Errorf("change %d is seen after %v", n, time.Since(began))
+		}
+		<-time.After(200 * time.Millisecond)
+	}
+	t.Logf("changes were seen after at most %v", slowest.Round(time.Millisecond))
+}
+
+// leaderOfChanges returns the number of the broker that leads the topic of changes.
+func (s *system) leaderOfChanges(t *testing.T) (leader int) {
+	t.Helper()
+	client := &kafka.Client{Addr: kafka.TCP(strings.Split(s.setting("LINKSTREAM_KAFKA_BROKERS"), ",")...)}
+	testkit.Succeeds(t, func() error {
+		topic := s.setting("LINKSTREAM_KAFKA_CHANGES_TOPIC")
+		res, err := client.Metadata(t.Context(), &kafka.MetadataRequest{Topics: []string{topic}})
+		if err != nil {
+			return err
+		}
+		if len(res.Topics) != 1 || res.Topics[0].Error != nil || len(res.Topics[0].Partitions) == 0 {
+			return fmt.Errorf("no topic of changes: %v", res.Topics)
+		}
+		leader = res.Topics[0].Partitions[0].Leader.ID
+		return nil
+	})
+	return leader
 }
 
 // awaitReplicas returns when so many brokers have all that is in the topics.
