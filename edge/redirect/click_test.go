@@ -125,7 +125,7 @@ func TestClickNetwork(t *testing.T) {
 		}{
 			{"the /24 of an IPv4 address", "127.0.0.1", []string{xff, "203.0.113.77"}, "\xcb\x00\x71"},
 			{"the /48 of an IPv6 address", "127.0.0.0/8", []string{xff, "2001:db8:1:2::3"}, "\x20\x01\x0d\xb8\x00\x01"},
-			{"none if the header is invalid", "127.0.0.1", []string{xff, "203.0.113.77, unknown"}, ""},
+			{"the nearest known address", "127.0.0.1", []string{xff, "203.0.113.77, unknown, "}, "\xcb\x00\x71"},
 			{"the peer if it is not a trusted proxy", "192.0.2.1", []string{xff, "203.0.113.77"}, "\x7f\x00\x00"},
 		} {
 			t.Run(c.name, func(t *testing.T) {

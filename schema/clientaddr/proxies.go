@@ -72,7 +72,8 @@ func (p Proxies) Contain(addr netip.Addr) bool {
 // Client returns the address of the client that sent a request. peer is the other end of the connection. If peer is not
 // a proxy, it is the client. Otherwise the client is the rightmost address in X-Forwarded-For that is not a proxy: each
 // proxy appends the address that it was called from, so everything to the left of the client may be forged. If all
-// addresses are proxies, Client returns the leftmost one. If the address is not valid, it returns the zero Addr.
+// addresses are proxies, Client returns the leftmost one. Fields that are not addresses are skipped: empty ones, words
+// such as "unknown" (Squid), and obfuscated identifiers (RFC 7239, section 6.3).
 //
 // Client does not allocate, and does not retain header.
 func (p Proxies) Client(peer netip.Addr, header *fasthttp.RequestHeader) netip.Addr {
@@ -84,9 +85,11 @@ func (p Proxies) Client(peer netip.Addr, header *fasthttp.RequestHeader) netip.A
 	for i := len(lines) - 1; i >= 0; i-- {
 		for line := lines[i]; len(line) > 0; {
 			comma := bytes.LastIndexByte(line, ',')
-			client = parseForwarded(line[comma+1:])
-			if !p.Contain(client) {
-				return client
+			if addr := parseForwarded(line[comma+1:]); addr.IsValid() {
+				client = addr
+				if !p.Contain(client) {
+					return client
+				}
 			}
 			line = line[:max(comma, 0)]
 		}
@@ -94,10 +97,10 @@ func (p Proxies) Client(peer netip.Addr, header *fasthttp.RequestHeader) netip.A
 	return client
 }
 
-// parseForwarded parses an address as proxies write it: 192.0.2.1, 192.0.2.1:80, 2001:db8::1 or [2001:db8::1]:80. It
-// ignores a zone. It returns the zero Addr for anything else.
+// parseForwarded parses an address as proxies write it: 192.0.2.1, 192.0.2.1:80, 2001:db8::1 or [2001:db8::1]:80, also
+// in quotation marks. It ignores a zone. It returns the zero Addr for anything else.
 func parseForwarded(field []byte) netip.Addr {
-	field = bytes.TrimSpace(field)
+	field = bytes.Trim(field, " \t\"")
 	if len(field) > 0 && field[0] == '[' {
 		field, _, _ = bytes.Cut(field[1:], []byte("]"))
 	} else if bytes.Count(field, []byte(":")) == 1 {

@@ -65,9 +65,36 @@ func TestProxiesClient(t *testing.T) {
 		{"only proxies", "10.0.0.1", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
 		{"nothing", "10.0.0.1", nil, "10.0.0.1"},
 		{"an empty line", "10.0.0.1", []string{""}, "10.0.0.1"},
-		{"a comma at the end", "10.0.0.1", []string{"198.51.100.1,"}, "invalid IP"},
-		{"a word", "10.0.0.1", []string{"198.51.100.1, unknown"}, "invalid IP"},
+		{"a comma at the end", "10.0.0.1", []string{"198.51.100.1,"}, "198.51.100.1"},
+		{"a comma and a blank at the end", "10.0.0.1", []string{"198.51.100.1, "}, "198.51.100.1"},
+		{"several commas at the end", "10.0.0.1", []string{"198.51.100.1,, ,\t,"}, "198.51.100.1"},
+		{"a comma in front", "10.0.0.1", []string{", 198.51.100.1"}, "198.51.100.1"},
+		{"an empty field between proxies", "10.0.0.1", []string{"203.0.113.9, 198.51.100.1, , 10.0.0.2"}, "198.51.100.1"},
+		{"an empty line behind", "10.0.0.1", []string{"198.51.100.1", ""}, "198.51.100.1"},
+		{"a line of commas behind", "10.0.0.1", []string{"198.51.100.1", ", ,"}, "198.51.100.1"},
+		{"tabs", "10.0.0.1", []string{"203.0.113.9,\t198.51.100.1\t,\t10.0.0.2\t"}, "198.51.100.1"},
+		{"only commas", "10.0.0.1", []string{", ,,"}, "10.0.0.1"},
+		{"a word", "10.0.0.1", []string{"198.51.100.1, unknown"}, "198.51.100.1"},
+		{"a word alone", "10.0.0.1", []string{"unknown"}, "10.0.0.1"},
+		{"a word in another line", "10.0.0.1", []string{"198.51.100.1", "unknown, 10.0.0.2"}, "198.51.100.1"},
 		{"a word behind the client", "10.0.0.1", []string{"unknown, 198.51.100.1"}, "198.51.100.1"},
+		{"an obfuscated identifier", "10.0.0.1", []string{"198.51.100.1, _hidden, 10.0.0.2"}, "198.51.100.1"},
+		{"a hyphen", "10.0.0.1", []string{"198.51.100.1, -"}, "198.51.100.1"},
+		{"a host name", "10.0.0.1", []string{"198.51.100.1, proxy.example"}, "198.51.100.1"},
+		{"a number beyond 255", "10.0.0.1", []string{"198.51.100.1, 198.51.100.256"}, "198.51.100.1"},
+		{"three numbers", "10.0.0.1", []string{"198.51.100.1, 198.51.100"}, "198.51.100.1"},
+		{"quotation marks", "10.0.0.1", []string{`"198.51.100.1", "10.0.0.2"`}, "198.51.100.1"},
+		{"quoted IPv6 with a port", "10.0.0.1", []string{`"[2001:db8::1]:4711"`}, "2001:db8::1"},
+		{"IPv6 in brackets", "10.0.0.1", []string{"[2001:db8::1]"}, "2001:db8::1"},
+		{"IPv6 in brackets with a zone", "10.0.0.1", []string{"[fe80::1%25eth0]:80"}, "fe80::1"},
+		{"IPv6 with one bracket", "10.0.0.1", []string{"[2001:db8::1"}, "2001:db8::1"},
+		{"IPv4 in brackets", "10.0.0.1", []string{"[198.51.100.1]:80"}, "198.51.100.1"},
+		{"an empty port", "10.0.0.1", []string{"198.51.100.1:"}, "198.51.100.1"},
+		{"a port that is a word", "10.0.0.1", []string{"198.51.100.1:_x"}, "198.51.100.1"},
+		{"IPv4 mapped to IPv6", "10.0.0.1", []string{"::ffff:198.51.100.1"}, "198.51.100.1"},
+		{"IPv4 mapped to IPv6 with a port", "10.0.0.1", []string{"[::ffff:198.51.100.1]:80"}, "198.51.100.1"},
+		{"a proxy mapped to IPv6", "10.0.0.1", []string{"198.51.100.1, ::ffff:10.0.0.2"}, "198.51.100.1"},
+		{"only proxies and words", "10.0.0.1", []string{"unknown, 10.0.0.3, , 10.0.0.2, unknown"}, "10.0.0.3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var header fasthttp.RequestHeader
@@ -93,7 +120,7 @@ func TestProxiesClientDoesNotAllocate(t *testing.T) {
 }
 
 // FuzzProxiesClient checks that the client, for any header,
-//   - has no zone and is not IPv4 mapped to IPv6, because neither would match the list of proxies,
+//   - is an address without a zone, not IPv4 mapped to IPv6, because neither would match the list of proxies,
 //   - does not depend on anything to the left of an address that is not a proxy.
 func FuzzProxiesClient(f *testing.F) {
 	for _, line := range []string{
@@ -109,10 +136,10 @@ func FuzzProxiesClient(f *testing.F) {
 			header.Add("X-Forwarded-For", line)
 			return p.Client(netip.MustParseAddr("10.0.0.1"), &header)
 		}
-		if got := client(line); got.Zone() != "" || got.Is4In6() {
+		if got := client(line); !got.IsValid() || got.Zone() != "" || got.Is4In6() {
 			t.Errorf("client %s of %q", got, line)
 		}
-		if got := client(line + ", 192.0.2.1 , 10.1.1.1:80"); got.String() != "192.0.2.1" {
+		if got := client(line + ", 192.0.2.1 ,, 10.1.1.1:80, unknown,"); got.String() != "192.0.2.1" {
 			t.Errorf("client %s, want the last one that is not a proxy, of %q", got, line)
 		}
 	})
