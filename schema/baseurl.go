@@ -17,7 +17,7 @@ type BaseURL struct {
 }
 
 // ParseBaseURL returns the base that s names. A slash may end it, but it has no other path, no query, fragment or user.
-// The host is read by ParseHost; a port is 1 to 65535.
+// The host is read by ParseHost, and a ValidDomain or an address; a port is 1 to 65535.
 func ParseBaseURL(s string) (BaseURL, error) {
 	u, err := url.Parse(s)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" ||
@@ -25,6 +25,9 @@ func ParseBaseURL(s string) (BaseURL, error) {
 		return BaseURL{}, fmt.Errorf("%q is not http:// or https:// and a host, with an optional port", s)
 	}
 	host, err := ParseHost(u.Hostname())
+	if err == nil && !host.IsAddr() && !host.ValidDomain() {
+		err = errHostHyphen
+	}
 	if err != nil {
 		return BaseURL{}, fmt.Errorf("host of %q: %w", s, err)
 	}

@@ -26,10 +26,10 @@ type Host string
 
 // ParseHost returns the canonical form of a host as people, URLs and files write it, without a port.
 //
-//   - Names with characters outside ASCII are mapped by UTS #46, as for a look-up. The dot that may end a name is
-//     dropped. A label has 1 to 63 letters, digits, hyphens and underscores, which real names have, and neither begins
-//     nor ends with a hyphen. A label that begins with "xn--" must be valid punycode. A name has at most 253
-//     characters.
+//   - Names with characters outside ASCII are mapped by UTS #46, as browsers do (WHATWG URL Standard, "domain to
+//     ASCII"). The dot that may end a name is dropped. A label has 1 to 63 letters, digits, hyphens and underscores in
+//     any place: such names resolve, and links lead to them. A label that begins with "xn--" must be valid punycode. A
+//     name has at most 253 characters. ValidDomain says which names this service can have.
 //   - An IPv4 address has four decimal numbers. Clients read every name whose last label is a number as IPv4 (WHATWG
 //     URL Standard, "ends in a number"), but not all agree on 0177.1 or 2130706433: these are errors.
 //   - An IPv6 address may stand in brackets and has no zone. An address that embeds an IPv4 address becomes the IPv4
@@ -47,7 +47,7 @@ func ParseHost(s string) (Host, error) {
 		return "", err
 	}
 	name := strings.ToLower(strings.TrimSuffix(ascii, "."))
-	if err := checkHostName(name); err != nil {
+	if err := checkLabels(name); err != nil {
 		return "", err
 	}
 	if HostIsAddr(name) {
@@ -57,16 +57,20 @@ func ParseHost(s string) (Host, error) {
 		}
 		return Host(addr.String()), nil
 	}
-	if err := checkPunycode(name); err != nil {
-		return "", err
+	if !validPunycode(name, lookup) {
+		return "", errHostPunycode
 	}
 	return Host(name), nil
 }
 
+// lookup converts names as browsers do: a label may have a hyphen or an underscore anywhere.
+var lookup = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.CheckHyphens(false))
+
 var (
 	errHostTooLong   = errors.New("the name is longer than 253 characters")
 	errHostCharacter = errors.New("the name has characters that no host name may have")
-	errHostLabel     = errors.New("a part of the name is empty, longer than 63 characters, or has a hyphen at its end")
+	errHostLabel     = errors.New("a part of the name is empty or longer than 63 characters")
+	errHostHyphen    = errors.New("a part of the name begins or ends with a hyphen, or is not valid punycode")
 	errHostPunycode  = errors.New("a part of the name that begins with xn-- is not valid punycode")
 	errHostNumber    = errors.New("an IPv4 address must have four decimal numbers")
 	errHostIPv6      = errors.New("the IPv6 address is not valid")
@@ -112,8 +116,8 @@ func unembed(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// checkHostName reports what is wrong with the labels of a name in lower case.
-func checkHostName[T string | []byte](name T) error {
+// checkLabels reports what is wrong with the labels of a name in lower case.
+func checkLabels[T string | []byte](name T) error {
 	if len(name) > MaxHostLen {
 		return errHostTooLong
 	}
@@ -125,7 +129,7 @@ func checkHostName[T string | []byte](name T) error {
 			}
 			continue
 		}
-		if i == start || i-start > maxLabelLen || name[start] == '-' || name[i-1] == '-' {
+		if i == start || i-start > maxLabelLen {
 			return errHostLabel
 		}
 		start = i + 1
@@ -142,20 +146,21 @@ var hostChar = func() (set [256]bool) {
 
 const punycodePrefix = "xn--"
 
-// checkPunycode reports a label that claims to be punycode and stands for no name: no client could look it up.
-func checkPunycode(name string) error {
+// validPunycode reports whether a profile could have made each label that claims to be punycode: no client could look
+// up another one.
+func validPunycode(name string, profile *idna.Profile) bool {
 	if !strings.Contains(name, punycodePrefix) {
-		return nil
+		return true
 	}
 	for label := range strings.SplitSeq(name, ".") {
 		if !strings.HasPrefix(label, punycodePrefix) {
-			continue // not for idna to judge: it refuses underscores, and hyphens as in r3---sn
+			continue
 		}
-		if ascii, err := idna.Lookup.ToASCII(label); err != nil || ascii != label {
-			return errHostPunycode
+		if ascii, err := profile.ToASCII(label); err != nil || ascii != label {
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // HostToASCII converts a name to ASCII (UTS #46). It returns a name that is ASCII unchanged and unchecked. A dot at the
@@ -164,12 +169,14 @@ func HostToASCII(name string) (string, error) {
 	if isASCII(name) {
 		return name, nil
 	}
-	ascii, err := idna.Lookup.ToASCII(name)
-	if err != nil || !utf8.ValidString(name) {
-		return "", errHostCharacter
+	ascii, err := lookup.ToASCII(name)
+	if err != nil || !utf8.ValidString(name) || strings.ContainsFunc(ascii, notInHost) {
+		return "", errHostCharacter // or a character that would end the host: "／" becomes "/"
 	}
 	return ascii, nil
 }
+
+func notInHost(r rune) bool { return r >= utf8.RuneSelf || r != '.' && !hostChar[r] }
 
 func isASCII(s string) bool {
 	for i := range len(s) {
@@ -216,7 +223,7 @@ const localhost = "localhost"
 // Unicode returns the host in its owner's spelling, or "" if that equals the host. Show it only together with the ASCII
 // form: letters of different scripts look the same.
 func (h Host) Unicode() string {
-	unicode, err := idna.Lookup.ToUnicode(string(h))
+	unicode, err := lookup.ToUnicode(string(h))
 	if err != nil || unicode == string(h) {
 		return ""
 	}
@@ -245,10 +252,25 @@ func CutPort[T string | []byte](hostport T) (host, port T) {
 	return hostport, hostport[:0]
 }
 
-// ValidHostName reports whether name is the Host of a name: canonical, and not an address. It checks only the
-// characters of punycode, and does not allocate. Other names need no look-up.
+// ValidHostName reports whether name is the Host of a name that this service may have: canonical, not an address, and
+// without a label that begins or ends with a hyphen (RFC 952, RFC 1123). It checks only the characters of punycode, and
+// does not allocate. Other names need no look-up.
 func ValidHostName[T string | []byte](name T) bool {
-	return checkHostName(name) == nil && !HostIsAddr(name)
+	if checkLabels(name) != nil || HostIsAddr(name) {
+		return false
+	}
+	for i := range len(name) {
+		if name[i] == '-' && (i == 0 || i == len(name)-1 || name[i-1] == '.' || name[i+1] == '.') {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidDomain reports whether the host is a name that this service can have. Registries and certificate authorities are
+// stricter than browsers: also punycode must follow the rules of ValidHostName (IDNA2008, RFC 5891, section 4.2.3).
+func (h Host) ValidDomain() bool {
+	return ValidHostName(string(h)) && validPunycode(string(h), idna.Lookup)
 }
 
 // HostIsAddr reports whether a client takes host, in lower case and without a port, for an IP address: it has a colon,

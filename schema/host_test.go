@@ -27,9 +27,12 @@ var hosts = []struct{ what, given, want string }{
 	{"nothing", "", ""},
 	{"an underscore", "_dmarc.my_page.example", "_dmarc.my_page.example"},
 	{"runs of hyphens", "r3---sn-4g5e.example.com", "r3---sn-4g5e.example.com"},
-	{"a hyphen in front of a label", "-go.example.com", ""},
-	{"a hyphen at the end of a label", "go-.example.com", ""},
-	{"a hyphen at the end", "go.example-", ""},
+	{"an underscore in front and at the end", "_.a_.example", "_.a_.example"},
+	{"a hyphen in front of a label", "-go.example.com", "-go.example.com"},
+	{"a hyphen at the end of a label", "foo-.tumblr.com", "foo-.tumblr.com"},
+	{"a hyphen at the end", "go.example-", "go.example-"},
+	{"hyphens alone", "-.--.---.example", "-.--.---.example"},
+	{"hyphens in the places of punycode", "ab--cd.example", "ab--cd.example"},
 	{"a label of 63 characters", label63 + ".example", label63 + ".example"},
 	{"a label of 64 characters", label63 + "a.example", ""},
 	{"253 characters", name253, name253},
@@ -60,8 +63,11 @@ var hosts = []struct{ what, given, want string }{
 	{"thousands of soft hyphens", "exam" + strings.Repeat("\u00ad", 1000) + "ple.com", ""},
 	{"a solidus of full width", "good／.evil.example", ""},
 	{"a question mark of full width", "good？.example", ""},
-	{"an underscore in a label outside ASCII", "ä_b.example", ""},
-	{"a hyphen in front of a label outside ASCII", "-ä.example", ""},
+	{"an underscore in a label outside ASCII", "ä_b.example", "xn--_b-uia.example"},
+	{"a hyphen in front of a label outside ASCII", "-ä.example", "xn----0fa.example"},
+	{"a hyphen at the end of a label outside ASCII", "ä-.example", "xn----zfa.example"},
+	{"hyphens in the places of punycode, outside ASCII", "ab--ä.example", "xn--ab---ooa.example"},
+	{"an underscore beside a label outside ASCII", "my_page.ä.example", "my_page.xn--4ca.example"},
 	{"an empty label beside one outside ASCII", "ä..example", ""},
 	{"a joiner that joins nothing", "ä\u200d.example", ""},
 	{"a joiner alone", "\u200d.example", ""},
@@ -77,6 +83,8 @@ var hosts = []struct{ what, given, want string }{
 	{"punycode in capitals", "XN--Bcher-KVA.example", "xn--bcher-kva.example"},
 	{"punycode beside an underscore", "my_page.xn--bcher-kva.example", "my_page.xn--bcher-kva.example"},
 	{"xn-- within a label", "axn--b.example", "axn--b.example"},
+	{"punycode with a hyphen at the end", "xn----zfa.example", "xn----zfa.example"},
+	{"punycode with an underscore", "xn--_b-uia.example", "xn--_b-uia.example"},
 	{"punycode of nothing", "xn--.example", ""},
 	{"punycode that is broken", "xn--a.example", ""},
 	{"punycode of a letter that is mapped", "xn--ch-wka9841x.example", ""},
@@ -138,12 +146,30 @@ func TestHostIsAnAddressOrAName(t *testing.T) {
 		if host.IsAddr() != isAddr || host.Addr().IsValid() != isAddr {
 			t.Errorf("%q: IsAddr %t, Addr %v", host, host.IsAddr(), host.Addr())
 		}
-		if valid := schema.ValidHostName(string(host)); valid != (!isAddr && host != "") {
-			t.Errorf("%q: ValidHostName %t", host, valid)
+		if valid := schema.ValidHostName(string(host)); valid != (!isAddr && host != "") || host.ValidDomain() != valid {
+			t.Errorf("%q: ValidHostName %t, ValidDomain %t", host, valid, host.ValidDomain())
 		}
 	}
 	if addr := schema.Host("192.0.2.1").Addr(); addr != netip.MustParseAddr("192.0.2.1") {
 		t.Errorf("Addr is %v", addr)
+	}
+}
+
+// TestDomainsOfThisService has hosts that links may lead to, and that this service cannot have.
+func TestDomainsOfThisService(t *testing.T) {
+	for host, valid := range map[schema.Host]bool{
+		"go.example.com": true, "localhost": true, "my_page.example": true, "r3---sn.example": true, "a-b.example": true,
+		"xn--bcher-kva.example": true, "foo-.tumblr.com": false, "-go.example": false, "go.example-": false,
+		"-.example": false, "xn----zfa.example": false, "xn--_b-uia.example": false, "xn--ab---ooa.example": false,
+		"192.0.2.1": false, "2001:db8::1": false,
+	} {
+		if parsed, err := schema.ParseHost(string(host)); parsed != host || err != nil || host.ValidDomain() != valid {
+			t.Errorf("%q: %q, %v, ValidDomain %t", host, parsed, err, host.ValidDomain())
+		}
+		_, err := schema.ParseBaseURL("https://" + string(host) + "/")
+		if isBase := err == nil; !host.IsAddr() && isBase != valid {
+			t.Errorf("%q: as the host of a base %v", host, err)
+		}
 	}
 }
 
@@ -202,10 +228,11 @@ func TestHostToASCII(t *testing.T) {
 		"BÜCHER.example.":      "xn--bcher-kva.example.",
 		"\xff":                 "",
 		"good／.evil.example":   "",
-		"good≠.example":        "",
+		"good≠.example":        "xn--good-8n9a.example",
 		"a b.bücher.example":   "",
 		"a/b.bücher.example":   "",
-		"ä_b.example":          "",
+		"ä_b.example":          "xn--_b-uia.example",
+		"ä-.example":           "xn----zfa.example",
 		"１２７.0.0.1":            "127.0.0.1",
 		"xn--bcher-kva.bücher": "xn--bcher-kva.xn--bcher-kva",
 	} {
@@ -282,7 +309,8 @@ func FuzzParseHost(f *testing.F) {
 			}
 		} else {
 			spellings = append(spellings, string(host)+".")
-			if !schema.ValidHostName([]byte(host)) || len(host) > schema.MaxHostLen || host.Addr().IsValid() {
+			if strings.Trim(string(host), "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" ||
+				len(host) > schema.MaxHostLen || host.Addr().IsValid() {
 				t.Fatalf("%q became the name %q", given, host)
 			}
 		}

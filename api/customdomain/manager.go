@@ -140,7 +140,7 @@ func (m *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Doma
 		return domain, m.Expected(ctx, domain), err
 	}
 	if wait > 0 {
-		text := fmt.Sprintf("You have verified domains too often. Try again in %d seconds.", int(wait.Seconds()))
+		text := fmt.Sprintf("You have verified domains too often. Try again in %v.", wait.Round(time.Second))
 		return domain, m.Expected(ctx, domain), &NotCheckedError{Message: text, Wait: wait}
 	}
 	result, err := m.verifier.Verify(ctx, domain.Host, domain.Challenge)

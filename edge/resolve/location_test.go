@@ -28,7 +28,9 @@ func TestLocation(t *testing.T) {
 		{"bytes that are not UTF-8", "https://e.example/\xff\xfe", "https://e.example/%FF%FE"},
 		{"a host that is not UTF-8", "https://\xff.example/", "https://%FF.example/"},
 		{"no host", "/a://ä", "/a://%C3%A4"},
-		{"a host without a Punycode form", "https://ä_b.example/", "https://%C3%A4_b.example/"},
+		{"a host with an underscore", "https://ä_b.example/", "https://xn--_b-uia.example/"},
+		{"a host with a hyphen at the end of a label", "https://ä-.example/", "https://xn----zfa.example/"},
+		{"a host without a Punycode form", "https://ä\u200d.example/", "https://%C3%A4%E2%80%8D.example/"},
 		{"a host that would become another one", "https://good／.evil.example/", "https://good%EF%BC%8F.evil.example/"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

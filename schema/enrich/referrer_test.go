@@ -67,7 +67,7 @@ var referrers = []struct{ name, header, host string }{
 	{"a label that is too long", "https://" + longLabel + "a.example/", ""},
 	{"a name that is too long", "https://" + longHost + "b/", ""},
 	{"a name longer than the header limit", "https://" + strings.Repeat("a.", 1000) + "example/", ""},
-	{"a hyphen at the end of a label", "https://news-.example/", ""},
+	{"a hyphen at the end of a label", "https://news-.example/", "news-.example"},
 	{"a space", "https://news example/", ""},
 	{"an escape", "https://%6eews.example/", ""},
 	{"a control character", "https://news\x00.example/", ""},
