@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
 
 	"linkstream/schema"
 )
@@ -22,6 +24,10 @@ const (
 	MaxPasswordLen = 1024 // bytes; a longer one costs time and is no safer
 )
 
+// maxTypedLen bounds the bytes of a password before it is prepared: a decomposed text, or other spaces, take at most
+// three times as many (Unicode's FAQ on normalization).
+const maxTypedLen = 3 * MaxPasswordLen
+
 // NewPassword returns a random password of 125 bits that is easy to read aloud: five groups of five characters of a-z
 // and 2-7.
 func NewPassword() string {
@@ -30,8 +36,22 @@ func NewPassword() string {
 	return fmt.Sprintf("%s-%s-%s-%s-%s", groups[0], groups[1], groups[2], groups[3], groups[4])
 }
 
+// PreparePassword returns a password in the form that is hashed, so that it is the same from every keyboard and system:
+// in the normalization form C, and with U+0020 for every space, as the profile OpaqueString of RFC 8265 (section 4.2.2)
+// maps it. Characters that the profile disallows stay, for people have chosen them: those of newer versions of Unicode,
+// and the joiners of emoji.
+func PreparePassword(password string) string {
+	return norm.NFC.String(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Zs, r) {
+			return ' '
+		}
+		return r
+	}, password))
+}
+
 // ValidatePassword returns CodeInvalid, with the reason, if a chosen password is too short or too long.
 func ValidatePassword(password string) error {
+	password = PreparePassword(password)
 	if utf8.RuneCountInString(password) < MinPasswordLen || len(password) > MaxPasswordLen {
 		return schema.ClientErrorf(schema.CodeInvalid, "A password must have at least %d characters and at most %d bytes.",
 			MinPasswordLen, MaxPasswordLen)
@@ -40,22 +60,28 @@ func ValidatePassword(password string) error {
 }
 
 // HashPassword returns the stored form of a password: an argon2id hash with a random salt, as a PHC string. It takes
-// about 20 ms of CPU and 19 MiB, the minimum that OWASP's Password Storage Cheat Sheet recommends.
+// about 20 ms of CPU and 19 MiB, the minimum that OWASP's Password Storage Cheat Sheet recommends. The password is
+// prepared first.
 func HashPassword(password string) string {
 	h := passwordHash{memory: 19 << 10, time: 2, threads: 1, salt: make([]byte, 16)}
 	rand.Read(h.salt) // never fails, see crypto/rand
-	h.key = h.derive(password, 32)
+	h.key = h.derive(PreparePassword(password), 32)
 	return h.String()
 }
 
-// VerifyPassword reports whether hash, a PHC string of argon2id, is the hash of password. It returns an error if hash
-// is not such a string, or if its parameters exceed the limits below.
+// VerifyPassword reports whether hash, a PHC string of argon2id, is the hash of password: prepared, or as it is, since
+// hashes of 1.0 were made without preparation. It returns an error if hash is not such a string, or if its parameters
+// exceed the limits below.
 func VerifyPassword(hash, password string) (bool, error) {
 	h, err := parsePasswordHash(hash)
-	if err != nil || len(password) > MaxPasswordLen {
+	if err != nil || len(password) > maxTypedLen {
 		return false, err
 	}
-	return subtle.ConstantTimeCompare(h.derive(password, len(h.key)), h.key) == 1, nil
+	prepared := PreparePassword(password)
+	if h.isOf(prepared) {
+		return true, nil
+	}
+	return prepared != password && h.isOf(password), nil
 }
 
 // passwordHash is a PHC string, $argon2id$v=19$m=memory,t=time,p=threads$salt$key. The format is specified at
@@ -112,6 +138,11 @@ func parsePasswordHash(s string) (passwordHash, error) {
 func (h passwordHash) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.time, h.threads,
 		base64.RawStdEncoding.EncodeToString(h.salt), base64.RawStdEncoding.EncodeToString(h.key))
+}
+
+// isOf reports whether the hash is of a password.
+func (h passwordHash) isOf(password string) bool {
+	return len(password) <= MaxPasswordLen && subtle.ConstantTimeCompare(h.derive(password, len(h.key)), h.key) == 1
 }
 
 func (h passwordHash) derive(password string, keyLen int) []byte {

@@ -1,9 +1,13 @@
 package auth_test
 
 import (
+	"encoding/base64"
 	"regexp"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
 
 	"linkstream/api/auth"
 	"linkstream/schema"
@@ -66,6 +70,51 @@ func TestVerifyPassword(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a password is the same in any Unicode form, with any spaces", func(t *testing.T) {
+		for password, spellings := range map[string][]string{
+			"gr\u00fc\u00dfe 42": {"gru\u0308\u00dfe 42", "gr\u00fc\u00dfe\u00a042",
+				"gru\u0308\u00dfe\u300042"},
+			"\u1ec7 \u00c5 \u03a9 \uac01": {"e\u0323\u0302 A\u030a \u2126 \u1100\u1161\u11a8",
+				"e\u0302\u0323 \u212b \u03a9 \uac00\u11a8"},
+			"\U0001f469\u200d\U0001f52c \U0001faea": {"\U0001f469\u200d\U0001f52c\u2003\U0001faea"},
+		} {
+			for _, set := range append(spellings, password) {
+				hash := auth.HashPassword(set)
+				for _, typed := range append(spellings, password) {
+					if ok, err := auth.VerifyPassword(hash, typed); !ok || err != nil {
+						t.Errorf("%+q is set, %+q refused: %v", set, typed, err)
+					}
+				}
+			}
+		}
+		for set, typed := range map[string]string{"gr\u00fc\u00dfe 42": "GR\u00fc\u00dfe 42", "a\uff22cdefgh": "aBcdefgh",
+			"\ufb01le name": "file name", "gr\u00fc\u00dfe 42 ": "gr\u00fc\u00dfe 42", "\u00b2 plus 2": "2 plus 2"} {
+			if ok, _ := auth.VerifyPassword(auth.HashPassword(set), typed); ok {
+				t.Errorf("%+q is set, %+q accepted", set, typed)
+			}
+		}
+	})
+	t.Run("a hash of a password that was not prepared is still verified", func(t *testing.T) {
+		for _, password := range []string{"gru\u0308\u00dfe 42", "a\u00a0b\u00a0c\u00a0d"} {
+			key := argon2.IDKey([]byte(password), []byte("saltsalt"), 2, 19<<10, 1, 32)
+			hash := "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$" + base64.RawStdEncoding.EncodeToString(key)
+			if ok, err := auth.VerifyPassword(hash, password); !ok || err != nil {
+				t.Errorf("%+q is refused: %v", password, err)
+			}
+			if ok, _ := auth.VerifyPassword(hash, password+"x"); ok {
+				t.Errorf("%+q and more is accepted", password)
+			}
+		}
+	})
+	t.Run("a decomposed password may have as many characters", func(t *testing.T) {
+		long := strings.Repeat("\uac01", auth.MaxPasswordLen/3)
+		decomposed := strings.Repeat("\u1100\u1161\u11a8", auth.MaxPasswordLen/3)
+		testkit.Must(t, auth.ValidatePassword(decomposed))
+		if ok, err := auth.VerifyPassword(auth.HashPassword(long), decomposed); !ok || err != nil {
+			t.Errorf("refused: %v", err)
+		}
+		testkit.WantCode(t, auth.ValidatePassword(strings.Repeat("e\u0323\u0302", 7)), schema.CodeInvalid)
+	})
 	t.Run("each hash has its own salt", func(t *testing.T) {
 		if auth.HashPassword("correct horse") == hash {
 			t.Errorf("%s twice", hash)
@@ -122,6 +171,21 @@ func TestVerifyPasswordRefusesHash(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Invariants: a prepared password is prepared, and so is the same text in another form.
+func FuzzPreparePassword(f *testing.F) {
+	for _, password := range []string{"gru\u0308\u00dfe\u00a042", "\u1100\u1161\u11a8", "\u212b\ufb01\uff22", "\xff\u0308"} {
+		f.Add(password)
+	}
+	f.Fuzz(func(t *testing.T, password string) {
+		prepared := auth.PreparePassword(password)
+		for _, spelling := range []string{prepared, norm.NFD.String(password), norm.NFC.String(password)} {
+			if got := auth.PreparePassword(spelling); got != prepared {
+				t.Errorf("%+q is prepared as %+q, %+q as %+q", password, prepared, spelling, got)
+			}
+		}
+	})
 }
 
 // Invariants: an accepted hash has exactly one spelling, and no input makes the parser panic.

@@ -50,7 +50,7 @@ func NewGuard(kind string, store schema.AttemptStore, pool *auth.PasswordPool, n
 func (g *Guard) Check(
 	ctx context.Context, id int64, client netip.Addr, password string, hash func() (string, error),
 ) (right bool, wait time.Duration, err error) {
-	if len(password) > utf8.UTFMax*schema.MaxLinkPasswordLen {
+	if utf8.RuneCountInString(auth.PreparePassword(password)) > schema.MaxLinkPasswordLen {
 		return false, 0, nil
 	}
 	if wait, err = g.attempts.Allow(ctx, g.limits(id, client)...); err != nil || wait > 0 {

@@ -22,7 +22,7 @@ import (
 
 const (
 	callTimeout = 8 * time.Second // less than edges wait
-	maxBody     = 4 << 10         // bytes of an attempt
+	maxBody     = 64 << 10        // bytes of an attempt: edges read forms of 8 KiB, and JSON may have six bytes for one
 	keySize     = 32
 	reloadEvery = time.Second
 )
