@@ -3,16 +3,17 @@ package qr
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
-	"image"
+	"hash/crc32"
 	"image/color"
-	"image/png"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/boombuler/barcode"
 	"github.com/boombuler/barcode/qr"
+	"github.com/klauspost/compress/zlib"
 	"github.com/valyala/fasthttp"
 )
 
@@ -182,31 +183,55 @@ func (s Style) svg(code barcode.Barcode, modules int) []byte {
 	return append(svg, "\"/></svg>\n"...)
 }
 
-// png draws modules of the same whole number of pixels; what is left over widens the quiet zone. All rows of pixels
-// of a row of modules are copies of one.
+// png paints the modules of the code and of its margin so that they fill the image: where they do not divide its size,
+// a module is a pixel wider than another one. Rows of pixels in one row of modules are equal, which the filter Up
+// writes as zeros.
 func (s Style) png(code barcode.Barcode, modules int) ([]byte, error) {
-	scale, size := s.Size/modules, code.Bounds().Dx()
-	first := (s.Size - scale*size) / 2
-	img := image.NewPaletted(image.Rect(0, 0, s.Size, s.Size), color.Palette{s.Background, s.Foreground})
-	row := make([]byte, s.Size)
-	for y := range size {
-		for x := range size {
-			index := byte(0)
-			if dark(code, x, y) {
-				index = 1
-			}
-			for i := range scale {
-				row[first+x*scale+i] = index
+	moduleAt := func(pixel int) int { return pixel*modules/s.Size - s.Margin }
+	columns := make([]int, s.Size)
+	for x := range columns {
+		columns[x] = moduleAt(x)
+	}
+	var pixels bytes.Buffer
+	compressed, err := zlib.NewWriterLevel(&pixels, zlib.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	size, row := code.Bounds().Dx(), make([]byte, 1+(s.Size+7)/8) // the filter, and eight pixels per byte
+	for y := range s.Size {
+		module := moduleAt(y)
+		repeats := y > 0 && module == moduleAt(y-1)
+		if clear(row); repeats {
+			row[0] = filterUp
+		} else if module >= 0 && module < size {
+			for x, column := range columns {
+				if column >= 0 && column < size && dark(code, column, module) {
+					row[1+x/8] |= 0x80 >> (x % 8)
+				}
 			}
 		}
-		for i := range scale {
-			copy(img.Pix[(first+y*scale+i)*img.Stride:], row)
-		}
+		_, _ = compressed.Write(row) // neither fails: a buffer takes everything
 	}
-	var file bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
-	if err := encoder.Encode(&file, img); err != nil {
-		return nil, fmt.Errorf("draw a QR code as PNG: %w", err)
-	}
-	return file.Bytes(), nil
+	_ = compressed.Close()
+	header := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(s.Size)), uint32(s.Size))
+	image := []byte("\x89PNG\r\n\x1a\n")
+	image = appendChunk(image, "IHDR", append(header, 1, paletted, 0, 0, 0)) // a bit per pixel
+	image = appendChunk(image, "PLTE", []byte{s.Background.R, s.Background.G, s.Background.B,
+		s.Foreground.R, s.Foreground.G, s.Foreground.B})
+	image = appendChunk(image, "IDAT", pixels.Bytes())
+	return appendChunk(image, "IEND", nil), nil
+}
+
+// Numbers of the PNG specification: a filter of rows, and a colour type.
+const (
+	filterUp = 2
+	paletted = 3
+)
+
+// appendChunk appends a chunk of a PNG file.
+func appendChunk(dst []byte, kind string, data []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(data)))
+	start := len(dst)
+	dst = append(append(dst, kind...), data...)
+	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[start:]))
 }

@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"image/png"
 	"maps"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -58,6 +59,95 @@ func TestQR(t *testing.T) {
 	})
 }
 
+// TestPNGFillsItsSize decodes codes of many sizes, and finds their corners where the margin ends.
+func TestPNGFillsItsSize(t *testing.T) {
+	const text = "https://sho.rt/aB3dE9x"
+	sizes := []int{1000, 1024, 1999, 2000, 2047, qr.MaxSize}
+	for size := qr.MinSize; size < 330; size += 1 + size/20 {
+		sizes = append(sizes, size)
+	}
+	for _, size := range sizes {
+		for i, level := range []string{"L", "M", "Q", "H"} {
+			for _, margin := range []int{0, 1, 4, qr.MaxMargin} {
+				if size > 330 && (margin+i)%4 != 1 {
+					continue
+				}
+				style := qr.Default
+				style.Format, style.Size, style.Level, style.Margin = qr.PNG, size, level, margin
+				data, problem, err := style.Draw(text)
+				if err != nil || problem != "" {
+					t.Fatalf("size %d, level %s, margin %d: %q, %v", size, level, margin, problem, err)
+				}
+				img, err := png.Decode(bytes.NewReader(data))
+				if err != nil {
+					t.Fatal(err)
+				}
+				style.Format = qr.SVG
+				svg, _, err := style.Draw(text)
+				testkit.Must(t, err)
+				if what := wrong(img, style, modulesOf(t, svg), text); what != "" {
+					t.Errorf("size %d, level %s, margin %d: %s", size, level, margin, what)
+				}
+			}
+		}
+	}
+}
+
+// modulesOf returns the modules in a row of an SVG, with the margins.
+func modulesOf(t *testing.T, svg []byte) (modules int) {
+	t.Helper()
+	_, box, _ := strings.Cut(string(svg), `viewBox="0 0 `)
+	_, err := fmt.Sscanf(box, "%d", &modules)
+	testkit.Must(t, err)
+	return modules
+}
+
+// wrong returns what is wrong with an image.
+func wrong(img image.Image, style qr.Style, modules int, text string) string {
+	size := style.Size
+	if img.Bounds() != image.Rect(0, 0, size, size) {
+		return fmt.Sprint("it has ", img.Bounds())
+	}
+	margin := float64(style.Margin*size) / float64(modules)
+	var dark image.Rectangle
+	for y := range size {
+		for x := range size {
+			if img.(*image.Paletted).ColorIndexAt(x, y) == 1 {
+				dark = dark.Union(image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	for name, border := range map[string]int{"left": dark.Min.X, "top": dark.Min.Y, "right": size - dark.Max.X,
+		"bottom": size - dark.Max.Y} {
+		if math.Abs(float64(border)-margin) >= 1 || margin == 0 && border != 0 {
+			return fmt.Sprintf("the %s border has %d pixels, want %.2f", name, border, margin)
+		}
+	}
+	if size < 2*modules {
+		return "" // too small for most cameras
+	}
+	bitmap, err := gozxing.NewBinaryBitmapFromImage(img)
+	if err != nil {
+		return err.Error()
+	}
+	result, err := qrcode.NewQRCodeReader().Decode(bitmap, nil)
+	if err != nil || result.GetText() != text {
+		return fmt.Sprint("it reads ", result, ", ", err)
+	}
+	return ""
+}
+
+func BenchmarkPNG(b *testing.B) {
+	style := qr.Default
+	style.Format, style.Size, style.Level = qr.PNG, qr.MaxSize, "H"
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := style.Draw("https://go.example.com/aB3dE9x"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func parse(t *testing.T, query string) (qr.Style, map[string]string) {
 	t.Helper()
 	values, err := url.ParseQuery(query)
@@ -102,7 +192,7 @@ func reads(t *testing.T, img image.Image, want string, margin int) {
 	for module < size-quiet && !light(img, quiet+module, quiet) {
 		module++ // the finder's upper edge is seven modules long
 	}
-	if quiet*7 < margin*module {
+	if (quiet+1)*7 < margin*module { // a pixel less by rounding
 		t.Errorf("the zone around it is %d pixels wide, a module %d/7", quiet, module)
 	}
 }
