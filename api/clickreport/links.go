@@ -80,6 +80,9 @@ func (r Request) ByLink(
 	ctx context.Context, store schema.ReportStore, account int64, links []int64,
 ) (counts []schema.LinkCount, all int64, err error) {
 	q := r.query(account, links)
+	if len(q.Bounds) == 1 { // the zone has skipped the days
+		return nil, 0, nil
+	}
 	q.Bounds = []time.Time{q.Bounds[0], q.Bounds[len(q.Bounds)-1]}
 	q.Previous = q.Bounds[0].AddDate(0, 0, -1) // nothing is compared
 	q.TopLinks, q.NoNames, q.Limit = true, true, schema.MaxReportLinks

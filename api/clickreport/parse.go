@@ -97,17 +97,12 @@ func FindZone(name string) (*time.Location, bool) {
 
 // days reads the range. Without from it has the last 30 days up to to.
 func (p *parser) days(r *Request, now time.Time) {
-	var last civil
-	now = now.In(r.Zone)
-	given := p.day(FieldTo, &last)
-	if !given {
-		last = civil{now.Year(), now.Month(), now.Day()}
-	}
-	first := last.add(1 - DefaultDays)
-	if p.day(FieldFrom, &first); len(p.problems[FieldFrom])+len(p.problems[FieldTo]) > 0 {
+	r.To = DateOf(now.In(r.Zone))
+	given := p.day(FieldTo, &r.To)
+	r.From = r.To.AddDate(0, 0, 1-DefaultDays)
+	if p.day(FieldFrom, &r.From); len(p.problems[FieldFrom])+len(p.problems[FieldTo]) > 0 {
 		return
 	}
-	r.From, r.To = first.in(r.Zone), last.in(r.Zone)
 	switch n := r.days(); {
 	case n < 1 && given:
 		p.problem(FieldTo, "The last day must not be before the first one.")
@@ -120,34 +115,20 @@ func (p *parser) days(r *Request, now time.Time) {
 	}
 }
 
-// civil is a day of a calendar.
-type civil struct {
-	year  int
-	month time.Month
-	day   int
-}
-
-func (c civil) add(days int) civil {
-	t := time.Date(c.year, c.month, c.day+days, 0, 0, 0, 0, time.UTC)
-	return civil{t.Year(), t.Month(), t.Day()}
-}
-
-func (c civil) in(zone *time.Location) time.Time { return startOfDay(c.year, c.month, c.day, zone) }
-
 // Years of reports: stores have no clicks outside of them, and the time before a report is not before 1970.
 const firstYear, lastYear = 1990, 2099
 
 // day reads a day into d, and reports whether it was given.
-func (p *parser) day(field string, d *civil) bool {
+func (p *parser) day(field string, d *time.Time) bool {
 	text, ok := p.value(field)
 	if !ok {
 		return false
 	}
-	t, err := time.Parse(time.DateOnly, text)
-	if err != nil || t.Year() < firstYear || t.Year() > lastYear {
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil || day.Year() < firstYear || day.Year() > lastYear {
 		p.problem(field, fmt.Sprintf("The day must be a date of the form YYYY-MM-DD, from %d to %d.", firstYear, lastYear))
 	}
-	*d = civil{t.Year(), t.Month(), t.Day()}
+	*d = day
 	return true
 }
 
@@ -164,7 +145,7 @@ func (r Request) CheckDetail(ctx context.Context, store details) (problems map[s
 		return nil, err
 	}
 	problems = map[string][]string{}
-	if r.From.Before(detail.Hours) {
+	if StartOf(r.From, r.Zone).Before(detail.Hours) {
 		const hint = "Older clicks are known by UTC day only: with this %s the first day is %s."
 		first := r.firstDay(detail.Hours)
 		if r.Interval == Hour {
@@ -179,9 +160,9 @@ func (r Request) CheckDetail(ctx context.Context, store details) (problems map[s
 
 // firstDay returns the date of the first day of the zone that does not begin before a time.
 func (r Request) firstDay(from time.Time) string {
-	day := DayOf(from.In(r.Zone))
-	if day.Before(from) {
-		day = AddDays(day, 1)
+	day := DateOf(from.In(r.Zone))
+	if StartOf(day, r.Zone).Before(from) {
+		day = day.AddDate(0, 0, 1)
 	}
 	return day.Format(time.DateOnly)
 }

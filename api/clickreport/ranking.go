@@ -86,7 +86,7 @@ func (r *Rankings) Of(ctx context.Context, accountID int64, since time.Time, tot
 // part of it.
 func rankingQuery(accountID int64, since, now time.Time) schema.ReportQuery {
 	return schema.ReportQuery{
-		AccountID: accountID, Previous: Bound(AddDays(since, -1)),
+		AccountID: accountID, Previous: Bound(since).AddDate(0, 0, -1), // nothing is compared
 		Bounds: []time.Time{Bound(since), Bound(AddDays(now.In(since.Location()), 2))},
 		Limit:  DefaultTop, TopLinks: true, NoNames: true,
 	}

@@ -30,7 +30,7 @@ const (
 
 // Request is a valid report.
 type Request struct {
-	From, To time.Time // the midnights that begin the first and the last day, in Zone
+	From, To time.Time // the first and the last day, as DateOf returns them
 	Zone     *time.Location
 	Interval Interval
 	Limit    int // of names per dimension
@@ -66,52 +66,59 @@ type Result struct {
 	Links            []schema.LinkCount // with the most clicks, including bots
 }
 
-// Bounds returns the beginnings of the periods and the end of the last one, in the zone of the request.
+// Bounds returns the beginnings of the periods and the end of the last one, in the zone of the request. A day that the
+// zone has skipped, to cross the date line, has no period: without another day there is only the end.
 func (r Request) Bounds() (bounds []time.Time) {
-	end := AddDays(r.To, 1)
-	for at, n := r.From, 0; at.Before(end); n++ {
-		if len(bounds) == 0 || at.After(bounds[len(bounds)-1]) { // a zone that crosses the date line has no such day
-			bounds = append(bounds, at)
-		}
-		if r.Interval == Hour {
+	at := StartOf(r.From, r.Zone)
+	for day := r.From; !day.After(r.To); {
+		day = day.AddDate(0, 0, 1)
+		for end := StartOf(day, r.Zone); at.Before(end); {
+			if bounds = append(bounds, at); r.Interval != Hour {
+				at = end
+				continue
+			}
 			// Hours are hours of the clock: in a zone that changes its clocks by half an hour, one hour is shorter.
-			at = at.Add(time.Hour - time.Duration(at.Minute())*time.Minute)
-		} else {
-			at = AddDays(r.From, n+1)
+			if at = at.Add(time.Hour - time.Duration(at.Minute())*time.Minute); at.After(end) {
+				at = end
+			}
 		}
 	}
-	return append(bounds, end)
+	return append(bounds, at)
 }
 
 // Previous returns the beginning of the time of as many days before the report.
-func (r Request) Previous() time.Time {
-	return AddDays(r.From, -r.days())
-}
+func (r Request) Previous() time.Time { return StartOf(r.From.AddDate(0, 0, -r.days()), r.Zone) }
 
 // days returns the number of days.
-func (r Request) days() (n int) {
-	from := time.Date(r.From.Year(), r.From.Month(), r.From.Day(), 0, 0, 0, 0, time.UTC)
-	to := time.Date(r.To.Year(), r.To.Month(), r.To.Day(), 0, 0, 0, 0, time.UTC)
-	return int(to.Sub(from)/(24*time.Hour)) + 1
+func (r Request) days() (n int) { return int(r.To.Sub(r.From)/(24*time.Hour)) + 1 }
+
+// DateOf returns the day of a time in its zone, as midnight in UTC.
+func DateOf(at time.Time) time.Time {
+	year, month, day := at.Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-// DayOf returns the beginning of the day of a time, in the zone of the time.
-func DayOf(at time.Time) time.Time { return startOfDay(at.Year(), at.Month(), at.Day(), at.Location()) }
+// StartOf returns the moment from which on the date in a zone is not before a day, which is a midnight in UTC. That is
+// midnight, except on days on which the zone sets its clocks over midnight: forward, a day begins at 01:00, or is
+// skipped; back, midnight comes twice, and the first one begins the day unless the time between is of the day before.
+func StartOf(day time.Time, zone *time.Location) time.Time {
+	for at := day.Add(24 * time.Hour).In(zone); ; { // later than the start in every zone
+		_, offset := at.Zone()
+		changed, _ := at.ZoneBounds()
+		midnight := day.Add(-time.Duration(offset) * time.Second)
+		if changed.IsZero() || midnight.After(changed) {
+			return midnight.In(zone)
+		}
+		at = changed.Add(-1) // with the offset before
+		if DateOf(at).Before(day) {
+			return changed.In(zone)
+		}
+	}
+}
 
 // AddDays returns the beginning of the day that is n days after the day of a time, in the zone of the time.
-func AddDays(midnight time.Time, n int) time.Time {
-	noon := time.Date(midnight.Year(), midnight.Month(), midnight.Day()+n, 12, 0, 0, 0, midnight.Location())
-	return startOfDay(noon.Year(), noon.Month(), noon.Day(), midnight.Location())
-}
-
-// startOfDay returns the first moment of a day. In zones that set the clock at midnight, a day may begin at 01:00.
-func startOfDay(year int, month time.Month, day int, zone *time.Location) time.Time {
-	at := time.Date(year, month, day, 0, 0, 0, 0, zone)
-	if at.Day() != day { // there is no 00:00, and Date has used the offset before it
-		_, end := at.ZoneBounds()
-		return end.In(zone)
-	}
-	return at
+func AddDays(at time.Time, n int) time.Time {
+	return StartOf(DateOf(at).AddDate(0, 0, n), at.Location())
 }
 
 // Comparison is the time that a report is compared with.
@@ -126,15 +133,18 @@ type Comparison struct {
 // clicks whose stored time is a UTC day are compared by UTC day.
 func (r Request) Compare(ctx context.Context, store schema.ReportStore, account int64, links []int64, year bool,
 	now time.Time) (c Comparison, err error) {
-	back := func(at time.Time) time.Time { return AddDays(at, -r.days()).Add(at.Sub(DayOf(at))) }
-	if year {
-		back = func(at time.Time) time.Time { return at.AddDate(-1, 0, 0) }
+	back := func(day time.Time) time.Time {
+		if year {
+			return StartOf(day.AddDate(-1, 0, 0), r.Zone)
+		}
+		return StartOf(day.AddDate(0, 0, -r.days()), r.Zone)
 	}
-	end := AddDays(r.To, 1)
-	if c.Part = now.Before(end) && now.After(r.From); c.Part {
-		end = now.In(r.Zone)
+	after := r.To.AddDate(0, 0, 1)
+	c.From, c.End = back(r.From), back(after)
+	if c.Part = now.Before(StartOf(after, r.Zone)) && now.After(StartOf(r.From, r.Zone)); c.Part {
+		now = now.In(r.Zone)
+		c.End = back(DateOf(now)).Add(now.Sub(AddDays(now, 0)))
 	}
-	c.From, c.End = back(r.From), back(end)
 	detail, err := store.ReportDetail(ctx)
 	if err != nil {
 		return c, err
@@ -167,6 +177,9 @@ func (r Request) query(account int64, links []int64) schema.ReportQuery {
 	for _, at := range r.Bounds() {
 		q.Bounds = append(q.Bounds, Bound(at))
 	}
+	if !q.Previous.Before(q.Bounds[0]) {
+		q.Previous = q.Bounds[0].AddDate(0, 0, -1) // there are no days before, which is not a query
+	}
 	return q
 }
 
@@ -186,6 +199,10 @@ func (r Request) OfAccount(ctx context.Context, store schema.ReportStore, accoun
 }
 
 func (r Request) read(ctx context.Context, store schema.ReportStore, q schema.ReportQuery) (result Result, err error) {
+	if len(q.Bounds) == 1 { // the zone has skipped the days
+		before, err := r.Compare(ctx, store, q.AccountID, q.Links, false, time.Time{})
+		return Result{Totals: newCount(schema.Period{}, 0), Previous: newCount(before.Clicks, 0)}, err
+	}
 	got, err := store.Report(ctx, q)
 	if err != nil {
 		return result, err
@@ -204,6 +221,9 @@ func (r Request) read(ctx context.Context, store schema.ReportStore, q schema.Re
 	}
 	if got.Visitors != nil {
 		result.Previous = newCount(got.Previous, got.Visitors.Previous)
+	}
+	if !q.Previous.Equal(Bound(r.Previous())) { // the zone has skipped the days before
+		result.Previous = newCount(schema.Period{}, 0)
 	}
 	if known { // a sum with an unknown part is unknown
 		result.Totals.Visitors = &got.Visitors.Total

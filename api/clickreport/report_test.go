@@ -200,6 +200,7 @@ func TestOldZones(t *testing.T) {
 	store := sqlitetest.NewClickStore(t)
 	for _, zone := range []string{"UTC", "Pacific/Apia", "Africa/Cairo", "Asia/Kathmandu", "Australia/Lord_Howe"} {
 		for _, fields := range [][]string{{"from=2016-11-20"}, {"from=2011-12-29", "to=2011-12-31"}, {"interval=hour"},
+			{"from=2011-12-31", "to=2011-12-31"}, {"from=2011-12-30", "to=2011-12-30"},
 			{"from=1990-01-01", "to=1990-12-31"}} {
 			r := mustParse(t, append(fields, "tz="+zone)...)
 			if fields[0] == "interval=hour" {

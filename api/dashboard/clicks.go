@@ -68,16 +68,14 @@ func readDays(
 	ctx context.Context, reports schema.ReportStore, q schema.ReportQuery, first, now time.Time,
 ) ([]dayClicks, schema.Report, error) {
 	var names []string
-	end := clickreport.AddDays(now.In(first.Location()), 2)
-	for n, at := 0, first; !at.After(end); n, at = n+1, clickreport.AddDays(first, n+1) {
-		bound := clickreport.Bound(at)
-		if n > 0 && !bound.After(q.Bounds[len(q.Bounds)-1]) {
-			continue // a zone that crosses the date line has no such day
-		}
-		q.Bounds, names = append(q.Bounds, bound), append(names, at.Format(time.DateOnly))
+	zone := first.Location()
+	all := clickreport.Request{From: clickreport.DateOf(first), To: clickreport.DateOf(now.In(zone)).AddDate(0, 0, 1),
+		Zone: zone}
+	for _, at := range all.Bounds() {
+		q.Bounds, names = append(q.Bounds, clickreport.Bound(at)), append(names, at.Format(time.DateOnly))
 	}
 	if q.Previous.IsZero() {
-		q.Previous = clickreport.Bound(clickreport.AddDays(first, -1))
+		q.Previous = q.Bounds[0].AddDate(0, 0, -1) // nothing is compared
 	}
 	got, err := reports.Report(ctx, q)
 	if err != nil {
@@ -113,7 +111,7 @@ func (d *Dashboard) progress(c *call) progress {
 
 // clock formats a time for people in the zone of now, with the date unless it is today.
 func clock(at, now time.Time) string {
-	if at = at.In(now.Location()); clickreport.DayOf(at).Equal(clickreport.DayOf(now)) {
+	if at = at.In(now.Location()); clickreport.DateOf(at).Equal(clickreport.DateOf(now)) {
 		return at.Format("15:04:05")
 	}
 	return at.Format("2 Jan 2006, 15:04:05")
@@ -182,7 +180,7 @@ func (s share) Percent() string {
 // newCounter counts the last n days, today included, and the n days before, as far as they are among days.
 func newCounter(label, against string, days []dayClicks, now time.Time, n int) counter {
 	c := counter{Label: label, Days: n, Against: against}
-	date := func(days int) string { return clickreport.AddDays(now, days).Format(time.DateOnly) }
+	date := func(days int) string { return clickreport.DateOf(now).AddDate(0, 0, days).Format(time.DateOnly) }
 	last, first, before := date(0), date(1-n), date(1-2*n)
 	for _, day := range days {
 		switch {

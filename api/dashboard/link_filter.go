@@ -84,11 +84,11 @@ func (f linkFilter) request(c *call) links.ListRequest {
 	case "expired":
 		req.ExpiredAt = time.Now()
 	}
-	if day, err := time.ParseInLocation(time.DateOnly, f.From, c.zone()); err == nil {
-		req.From = day
+	if day, err := time.Parse(time.DateOnly, f.From); err == nil {
+		req.From = clickreport.StartOf(day, c.zone())
 	}
-	if day, err := time.ParseInLocation(time.DateOnly, f.To, c.zone()); err == nil {
-		req.To = clickreport.AddDays(day, 1)
+	if day, err := time.Parse(time.DateOnly, f.To); err == nil {
+		req.To = clickreport.StartOf(day.AddDate(0, 0, 1), c.zone())
 	}
 	return req
 }

@@ -37,7 +37,7 @@ func (p linksPage) live() (part, path string, every time.Duration) {
 
 // counts implements countsPage.
 func (p linksPage) counts() []byte {
-	b := fmt.Appendf(nil, "%+v on %s\n", p.Progress.Progress, clickreport.DayOf(p.Progress.now))
+	b := fmt.Appendf(nil, "%+v on %s\n", p.Progress.Progress, clickreport.DateOf(p.Progress.now))
 	for _, link := range p.Links {
 		b = fmt.Appendln(b, link.ID, link.Clicks)
 	}
@@ -140,12 +140,13 @@ func sparkOf(clicks []int64) (s spark) {
 
 // addDays adds the clicks of the last days to links.
 func (d *Dashboard) addDays(c *call, links []linkView) error {
-	ids, bounds := make([]int64, len(links)), make([]time.Time, sparkDays+1)
+	ids, today := make([]int64, len(links)), clickreport.DateOf(c.now())
 	for i, link := range links {
 		ids[i] = link.ID
 	}
-	for i := range bounds {
-		bounds[i] = clickreport.Bound(clickreport.AddDays(c.now(), i+1-sparkDays))
+	bounds := clickreport.Request{From: today.AddDate(0, 0, 1-sparkDays), To: today, Zone: c.zone()}.Bounds()
+	for i, at := range bounds {
+		bounds[i] = clickreport.Bound(at)
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()

@@ -19,9 +19,7 @@ type preset struct {
 
 // presets returns the usual periods up to now, in the zone of now. since is the earliest time of a click.
 func (p *reportPage) presets(asked clickreport.Request, since, now time.Time) []preset {
-	day := func(months, days int) time.Time {
-		return time.Date(now.Year(), now.Month()+time.Month(months), now.Day()+days, 0, 0, 0, 0, now.Location())
-	}
+	day := func(months, days int) time.Time { return clickreport.DateOf(now).AddDate(0, months, days) }
 	today, yesterday := day(0, 0), day(0, -1)
 	all := []preset{
 		p.preset("Today", "", asked, today, today, clickreport.Hour),
@@ -32,10 +30,11 @@ func (p *reportPage) presets(asked clickreport.Request, since, now time.Time) []
 		p.preset("This month", "", asked, day(0, 1-now.Day()), today, clickreport.Day),
 		p.preset("12 months", "", asked, day(-12, 1), today, clickreport.Day),
 	}
-	zone, first, last := "", since.In(now.Location()), now
+	zone, in := "", now.Location()
 	if since.Before(knownSince(now)) { // earlier clicks may be known by UTC day only
-		zone, first, last = "UTC", since.UTC(), now.UTC()
+		zone, in = "UTC", time.UTC
 	}
+	first, last := clickreport.DateOf(since.In(in)), clickreport.DateOf(now.In(in))
 	if latest := day(0, 1-minDays); first.After(latest) {
 		first = latest
 	}

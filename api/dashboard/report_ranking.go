@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"linkstream/api/clickreport"
 	"linkstream/schema"
 )
 
@@ -24,7 +25,7 @@ func isNamed(names []schema.NameCount) bool {
 
 // knownSince returns the first day whose clicks are all known by the quarter of an hour.
 func knownSince(now time.Time) time.Time {
-	return time.Date(now.Year(), now.Month()-12, 1, 0, 0, 0, 0, now.Location())
+	return clickreport.StartOf(time.Date(now.Year(), now.Month()-12, 1, 0, 0, 0, 0, time.UTC), now.Location())
 }
 
 // newRanking returns the names, most frequent first, and the remainder of all as "Others".
