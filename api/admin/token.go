@@ -25,7 +25,7 @@ func (r *runner) addToken(ctx context.Context, args ...string) (secret string, e
 			strings.Join(schema.Scopes(), ", "))
 	}
 	if r.options.Expires != "" {
-		if token.ExpiresAt, err = time.Parse(time.RFC3339, r.options.Expires); err != nil ||
+		if token.ExpiresAt, err = schema.ParseTime(r.options.Expires); err != nil ||
 			!token.ExpiresAt.After(time.Now()) {
 			return "", schema.Errorf(schema.CodeInvalid, "%q is no time in the future such as 2030-12-31T12:00:00+01:00",
 				r.options.Expires)

@@ -110,8 +110,9 @@ func (d *Dashboard) createLink(c *call) error {
 		req.CustomAlias = &alias
 	}
 	if domain := c.form(links.FieldDomainID); domain != "" && domain != "0" {
-		id := parseID(domain) // 0 if it is not an ID, which no domain has
-		req.DomainID = &id
+		if req.DomainID = new(parseID(domain)); *req.DomainID == 0 { // no ID
+			*req.DomainID = -1 // nor of any domain
+		}
 	}
 	wait, err := d.attempts.Allow(c.ctx, linksByAccount.By(strconv.FormatInt(c.account.ID, 10)))
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/language"
 
+	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/enrich"
 )
@@ -267,8 +267,9 @@ func (v *validation) queryConditions(field string, text json.RawMessage) map[str
 
 func (v *validation) moment(field string, text json.RawMessage) schema.Moment {
 	const problem = "This must be an ISO 8601 time with an offset, such as 2030-01-31T12:00:00+01:00."
-	at, ok := parse[time.Time](v, field, text, problem)
-	if ok && (at.Unix() <= 0 || at.After(maxExpiry)) {
+	given, ok := parse[string](v, field, text, problem)
+	at, err := schema.ParseTime(given)
+	if ok && (err != nil || at.Unix() <= 0 || at.After(maxExpiry)) {
 		v.reject(field, problem)
 	}
 	return schema.Moment(at.Unix())
@@ -287,7 +288,7 @@ func (v *validation) card(text string) *schema.Card {
 	if description := given["description"]; len(description) > 0 {
 		card.Description = v.cardText("description", description, 0, schema.MaxCardDescriptionLen)
 	}
-	if image := given["image"]; len(image) > 0 && string(image) != "null" {
+	if image := given["image"]; len(image) > 0 && string(image) != "null" && string(image) != `""` {
 		const problem = "The image must be an https URL of at most 2048 characters, or null."
 		address, ok := parse[string](v, FieldCard+".image", image, problem)
 		if _, wrong := parseTarget(address); ok && (wrong != "" || !strings.HasPrefix(address, "https://")) {
@@ -318,7 +319,7 @@ var BadPassword = fmt.Sprintf("The password must have %d to %d characters, and n
 
 // ValidPassword reports whether visitors may be asked for a password.
 func ValidPassword(password string) bool {
-	length := utf8.RuneCountInString(password)
+	length := utf8.RuneCountInString(auth.PreparePassword(password))
 	return length >= MinPasswordLen && length <= MaxPasswordLen && !strings.ContainsFunc(password, unprintable)
 }
 

@@ -48,7 +48,7 @@ func TestCreateAll(t *testing.T) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "results", len(results), len(reqs))
 		var created []string
-		for i, want := range []string{"expired_url", "", "custom_alias", "", "domain_id", "custom_alias", "", "unsafe",
+		for i, want := range []string{"expired_url", "", "custom_alias", "", "custom_alias", "custom_alias", "", "unsafe",
 			"unsafe", "long_url", "",
 			"long_url", "domain_id", "title", ""} {
 			result := results[i]

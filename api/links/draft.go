@@ -75,7 +75,7 @@ func (d *draft) parse(field, address string) {
 // domainID returns the ID of the domain that has to be looked up. ok is false for the default domain, and if the field
 // is malformed.
 func (d *draft) domainID() (id int64, ok bool) {
-	if d.req.DomainID == nil || d.v.invalid[FieldDomainID] != nil {
+	if d.req.DomainID == nil || *d.req.DomainID == 0 || d.v.invalid[FieldDomainID] != nil {
 		return 0, false
 	}
 	return *d.req.DomainID, true

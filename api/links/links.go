@@ -35,7 +35,7 @@ type Request struct {
 	AccountID   int64
 	LongURL     string
 	CustomAlias *string // nil: a random hash
-	DomainID    *int64  // nil: the default domain
+	DomainID    *int64  // nil or 0: the default domain
 
 	Title        string
 	Tags         []string   // in any order

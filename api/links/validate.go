@@ -76,12 +76,18 @@ func (v *validation) rejectURL(field, problem string) {
 	switch field {
 	case FieldLongURL:
 	case FieldExpiredURL:
-		problem = strings.Replace(problem, "long URL", "expired URL", 1)
+		problem = expiredURL.Replace(problem)
 	default:
-		problem = strings.Replace(problem, "long URL", "URL", 1)
+		problem = otherURL.Replace(problem)
 	}
 	v.reject(field, problem)
 }
+
+// The words for URLs other than the long one in problems of URLs.
+var (
+	expiredURL = strings.NewReplacer("A long URL", "An expired URL", "long URL", "expired URL")
+	otherURL   = strings.NewReplacer("long URL", "URL")
+)
 
 // judge rejects targets that no link may lead to. own says that this service serves the host.
 func (s *Shortener) judge(field string, to target, own bool, v *validation) {

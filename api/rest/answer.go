@@ -67,6 +67,8 @@ var (
 	errBody = &httpError{status: fasthttp.StatusBadRequest, message: "The body is not one JSON object."}
 	errType = &httpError{status: fasthttp.StatusUnsupportedMediaType, message: "The Content-Type must be " +
 		"application/json."}
+	errCoding = &httpError{status: fasthttp.StatusUnsupportedMediaType,
+		message: "The Content-Encoding must be identity: send the body uncompressed."}
 	errBusy = &httpError{status: fasthttp.StatusServiceUnavailable, message: "Too many requests without a valid token " +
 		"at the moment."}
 	errTooMany = &httpError{status: fasthttp.StatusTooManyRequests, message: "Too many requests: wait for the " +

@@ -1,12 +1,18 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"mime"
+	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fasthttp"
 
 	"linkstream/api/links"
 	"linkstream/api/sharing"
+	"linkstream/schema"
 )
 
 // body is the JSON object of a request. A field of the wrong type does not fail it: it is noted, and reported together
@@ -14,15 +20,29 @@ import (
 type body struct {
 	fields    []member
 	malformed map[string][]string
+
+	// emptyIsMissing says that an empty string stands for a missing field, as forms send it: in requests that create
+	// something. In an edit it is a value, and null clears a field.
+	emptyIsMissing bool
 }
 
-// decodeBody decodes the body of a request.
+// decodeBody decodes the body of a request. An empty one is an object without fields: the request may lack required
+// ones, which is an invalid field like any other. JSON may have a byte order mark (RFC 8259, section 8.1).
 func decodeBody(c *call) (*body, error) {
+	for _, coding := range c.http.Request.Header.PeekAll(fasthttp.HeaderContentEncoding) {
+		if coding := string(bytes.TrimSpace(coding)); coding != "" && !strings.EqualFold(coding, "identity") {
+			c.http.Response.Header.Set(fasthttp.HeaderAcceptEncoding, "identity") // RFC 7694, section 3
+			return nil, errCoding
+		}
+	}
+	b, text, isObject := &body{}, bytes.TrimPrefix(c.http.PostBody(), []byte("\ufeff")), false
+	if len(bytes.Trim(text, " \t\r\n")) == 0 {
+		return b, nil
+	}
 	contentType, _, err := mime.ParseMediaType(string(c.http.Request.Header.ContentType()))
 	if err != nil || contentType != "application/json" {
 		return nil, errType
 	}
-	b, text, isObject := &body{}, c.http.PostBody(), false
 	if json.Valid(text) {
 		b.fields, isObject = appendMembers(nil, string(text))
 	}
@@ -51,8 +71,8 @@ const fieldLinks = "links"
 // field returns the JSON text of a field, "" if it is not given.
 func (b *body) field(name string) string {
 	for i := range b.fields {
-		if b.fields[i].name == name {
-			return b.fields[i].value
+		if m := &b.fields[i]; m.name == name && !(b.emptyIsMissing && m.value == `""`) {
+			return m.value
 		}
 	}
 	return ""
@@ -110,6 +130,7 @@ func (b *body) setRequest(req *links.Request) {
 	b.decodeString(links.FieldLongURL, &req.LongURL, badLongURL)
 	b.decodeOptional(links.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
 	b.decode(links.FieldDomainID, &req.DomainID, badDomainID)
+	b.emptyIsMissing = true // in fields of the additions to api-v1
 	b.decodeString(links.FieldTitle, &req.Title, badTitle)
 	if tags := b.tags(); tags != nil {
 		req.Tags = *tags
@@ -152,11 +173,22 @@ func (b *body) edit() links.Edit {
 	return edit
 }
 
-// behaviour returns the texts of the fields of a behaviour.
+// extension returns the texts of the fields of a behaviour.
 func (b *body) extension() links.Behaviour {
-	return links.Behaviour{Rules: b.field(links.FieldRules), Variants: b.field(links.FieldVariants),
+	x := links.Behaviour{Rules: b.field(links.FieldRules), Variants: b.field(links.FieldVariants),
 		Card:     b.field(links.FieldCard),
 		Password: b.field(links.FieldPassword), MaxClicks: b.field(links.FieldMaxClicks)}
+	if card := gjson.Parse(x.Card); b.emptyIsMissing && card.IsObject() {
+		blank := false // whether no field of the card was filled in
+		card.ForEach(func(_, value gjson.Result) bool {
+			blank = value.Raw == `""` || value.Raw == "null"
+			return blank
+		})
+		if blank {
+			x.Card = ""
+		}
+	}
+	return x
 }
 
 func (b *body) isNull(field string) bool { return isNull(b.field(field)) }
@@ -190,7 +222,7 @@ func (b *body) time(field string) *time.Time {
 	if b.decodeOptional(field, &text, badExpiry); text == nil {
 		return nil
 	}
-	at, err := time.Parse(time.RFC3339, *text)
+	at, err := schema.ParseTime(*text)
 	if err != nil {
 		b.reject(field, badExpiry)
 		return nil

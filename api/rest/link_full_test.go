@@ -174,7 +174,7 @@ func TestEditLink(t *testing.T) {
 	})
 	t.Run("POST shorten: the further fields are validated too", func(t *testing.T) {
 		owner.shorten(t, map[string]any{"long_url": anyURL, "title": 1, "tags": []int{1}, "expires_at": past,
-			"expired_url":   "",
+			"expired_url":   "x",
 			"forward_query": "yes"}).wantInvalid(t, "title", "tags", "expires_at", "expired_url", "forward_query")
 	})
 }

@@ -57,6 +57,7 @@ func (a *API) createShare(c *call) error {
 	if err != nil {
 		return err
 	}
+	body.emptyIsMissing = true
 	readsLinks := schema.HasScope(c.scopes, schema.ScopeReadLinks)
 	req := sharing.Request{AccountID: c.account, TokenID: c.token, HideTargets: !readsLinks}
 	body.decodeOptional(sharing.FieldHash, &req.Hash, "The hash must be a string or null.")

@@ -96,6 +96,7 @@ func (a *API) createWebhook(c *call) error {
 	if err != nil {
 		return err
 	}
+	body.emptyIsMissing = true
 	now := time.Now().UTC()
 	hook := schema.Webhook{AccountID: c.account, PeopleOnly: true, Active: true, Secret: webhook.NewSecret(),
 		CreatedAt: now, UpdatedAt: now}

@@ -140,7 +140,7 @@ var invalidBodies = []struct {
 	{"a fraction as domain_id", `{"long_url":"https://example.com/","domain_id":1.5}`, []string{"domain_id"}},
 	{"a huge domain_id", `{"long_url":"https://example.com/","domain_id":99999999999999999999999}`, []string{"domain_id"}},
 	{"a negative domain_id", `{"long_url":"https://example.com/","domain_id":-1}`, []string{"domain_id"}},
-	{"zero as domain_id", `{"long_url":"https://example.com/","domain_id":0}`, []string{"domain_id"}},
+	{"an empty string as domain_id", `{"long_url":"https://example.com/","domain_id":""}`, []string{"domain_id"}},
 	{"all fields invalid, all reported", `{"long_url":"nothing","custom_alias":"X","domain_id":999}`,
 		[]string{"long_url", "custom_alias", "domain_id"}},
 	{"all fields of a wrong type, all reported", `{"long_url":{},"custom_alias":[],"domain_id":"x"}`,
