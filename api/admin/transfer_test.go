@@ -43,7 +43,7 @@ const (
 		"https://bit.ly/AbC,,2020-01-02T03:04:05Z,A title,https://example.com/a,5,Active\n" +
 		"https://bit.ly/bad,,2020-01-02T03:04:05Z,,ftp://example.com/,0,Active\n" +
 		"https://go.example.com/Custom,,2020-01-02T03:04:05Z,,https://example.com/b,0,Active\n"
-	exported = "short_url,alias,domain,long_url,title,tags,is_active,created_at," +
+	exported = "\ufeffshort_url,alias,domain,long_url,title,tags,is_active,created_at," +
 		"expires_at,expired_url,forward_query,rules,variants,card,max_clicks,has_password,clicks\r\n" +
 		"http://sho.rt:8080/AbC,AbC,,https://example.com/a,A title,,true,2020-01-02T03:04:05+00:00,,,false,,,,,false,7\r\n"
 	badRow = "line 3, column Destination URL: The long URL must begin with http:// or https://.\n"
@@ -117,7 +117,7 @@ func TestImportAndExportReportFailures(t *testing.T) {
 	} {
 		c.fails(t, line, schema.CodeNotFound, why)
 	}
-	c.fails(t, "import a@example.org -", schema.CodeInvalid, "import: read the standard input: The file has no first line")
+	c.fails(t, "import a@example.org -", schema.CodeInvalid, "import: read the standard input: The file is empty.")
 	c.fails(t, "import a@example.org - --format excel", schema.CodeInvalid, `import: The format "excel" is not known`)
 	c.fails(t, "import a@example.org "+filepath.Join(t.TempDir(), "none.csv"), schema.CodeInvalid,
 		"none.csv: no such file")

@@ -17,6 +17,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/dashboard"
 	"linkstream/api/qr"
+	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -227,7 +228,7 @@ func TestDownloads(t *testing.T) {
 	t.Run("CSV has each day", func(t *testing.T) {
 		from, to := now.AddDate(0, 0, -6).Format(time.DateOnly), now.Format(time.DateOnly)
 		body := file(t, base+"clicks.csv?from="+from, typeCSV, "sho.rt-sale-"+from+"-"+to+".csv")
-		lines, err := csv.NewReader(strings.NewReader(body)).ReadAll()
+		lines, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(body, transfer.BOM))).ReadAll()
 		testkit.Must(t, err)
 		if len(lines) != 8 || strings.Join(lines[0], " ") != "date people bots total visitors" {
 			t.Fatalf("got %q", lines)
@@ -238,7 +239,7 @@ func TestDownloads(t *testing.T) {
 			}
 		}
 		names := file(t, base+"clicks.csv?list=browser&from="+from, typeCSV, "sho.rt-sale-browser-"+from+"-"+to+".csv")
-		if !strings.HasPrefix(names, "browser,people\n") {
+		if !strings.HasPrefix(names, "\ufeffbrowser,people\n") {
 			t.Error(names)
 		}
 		b.get(base+"clicks.csv?list=nothing").want(t, http.StatusNotFound)

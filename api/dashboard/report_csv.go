@@ -78,7 +78,7 @@ func (d *Dashboard) downloadReport(c *call) error {
 // formula.
 func writeCSV(w io.Writer, days []dayClicks) error {
 	out := csv.NewWriter(w)
-	lines := [][]string{{"date", "people", "bots", "total", "visitors"}}
+	lines := [][]string{{transfer.BOM + "date", "people", "bots", "total", "visitors"}}
 	for _, day := range days {
 		visitors := "" // unknown
 		if day.Visitors != nil {
@@ -92,7 +92,7 @@ func writeCSV(w io.Writer, days []dayClicks) error {
 
 // writeNames writes a header and a line per name, most frequent first, with the clicks of people.
 func writeNames(w io.Writer, by schema.Dimension, names []schema.NameCount) error {
-	words, lines := clickreport.WordsOf(by), [][]string{{string(by), "people"}}
+	words, lines := clickreport.WordsOf(by), [][]string{{transfer.BOM + string(by), "people"}}
 	for _, name := range names {
 		lines = append(lines, []string{transfer.Guard(words.Shown(name.Name)), strconv.FormatInt(name.Total, 10)})
 	}

@@ -14,7 +14,7 @@ func TestCSV(t *testing.T) {
 	err := dashboard.WriteCSV(&out, []dashboard.Day{{Date: "2026-11-20"},
 		{Date: "2026-11-21", Count: clickreport.Count{Period: schema.Period{People: 1200, Bots: 34},
 			Visitors: new(int64(56))}}})
-	want := "date,people,bots,total,visitors\n2026-11-20,0,0,0,\n2026-11-21,1200,34,1234,56\n"
+	want := "\ufeffdate,people,bots,total,visitors\n2026-11-20,0,0,0,\n2026-11-21,1200,34,1234,56\n"
 	if err != nil || out.String() != want {
 		t.Errorf("got %q, error %v; want %q", out.String(), err, want)
 	}

@@ -20,9 +20,9 @@ const exportPage = 200
 // timeLayout is the layout of times in the API.
 const timeLayout = "2006-01-02T15:04:05-07:00"
 
-// exportColumns are the columns of format Linkstream.
+// exportColumns are the columns of format Linkstream, behind the byte order mark.
 var exportColumns = []string{
-	fieldShortURL, "alias", fieldHost, links.FieldLongURL, links.FieldTitle, links.FieldTags, links.FieldIsActive,
+	BOM + fieldShortURL, "alias", fieldHost, links.FieldLongURL, links.FieldTitle, links.FieldTags, links.FieldIsActive,
 	fieldCreatedAt, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery, links.FieldRules,
 	links.FieldVariants, links.FieldCard, links.FieldMaxClicks, fieldHasPassword, fieldClicks,
 }
@@ -55,10 +55,10 @@ func NewExporter(base schema.BaseURL, store linkLister, clicks clickCounter) *Ex
 }
 
 // Export writes the links that match filter and that an account has when the export begins, the oldest first, with
-// their counts, as a CSV file of format Linkstream in UTF-8 with a line break of "\r\n" (RFC 4180). It returns the
-// number of links written. Cells that a spreadsheet may take for formulas are guarded. A link that is deleted meanwhile
-// may be left out. A link on the default domain has no domain, so that the file can be imported by a service with
-// another default domain. is_active is the owner's setting.
+// their counts, as a CSV file of format Linkstream in UTF-8 with a byte order mark and line breaks of "\r\n" (RFC
+// 4180). It returns the number of links written. Cells that a spreadsheet may take for formulas are guarded. A link
+// that is deleted meanwhile may be left out. A link on the default domain has no domain, so that the file can be
+// imported by a service with another default domain. is_active is the owner's setting.
 func (e *Exporter) Export(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, w io.Writer,
 ) (written int64, err error) {
@@ -132,8 +132,8 @@ func (e *Exporter) cells(link schema.Link, clicks int64) []string {
 		e.base.ShortURL(link), Guard(link.Hash), link.Host, Guard(link.URL), Guard(link.Title),
 		Guard(strings.Join(link.Tags, " ")),
 		strconv.FormatBool(link.Active), formatTime(link.CreatedAt), formatTime(link.ExpiresAt), Guard(link.ExpiredURL),
-		strconv.FormatBool(link.ForwardQuery), formatJSON(extension.Rules), formatJSON(extension.Variants),
-		formatJSON(extension.Card),
+		strconv.FormatBool(link.ForwardQuery), Guard(formatJSON(extension.Rules)), Guard(formatJSON(extension.Variants)),
+		Guard(formatJSON(extension.Card)),
 		formatLimit(extension.MaxClicks), strconv.FormatBool(extension.Password != 0), strconv.FormatInt(clicks, 10),
 	}
 }

@@ -40,7 +40,7 @@ func (f *fixture) export(t *testing.T, accountID int64) (file string) {
 
 func TestExport(t *testing.T) {
 	f := newFixture(t)
-	const header = "short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url," +
+	const header = "\ufeffshort_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url," +
 		"forward_query,rules,variants,card,max_clicks,has_password,clicks\r\n"
 	if file := f.export(t, f.account); file != header {
 		t.Errorf("%q of an empty account", file)
@@ -177,7 +177,12 @@ func TestExportReadsPages(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	for cell, want := range map[string]string{
-		"": "", "a": "a", "'": "'", "'a": "'a", "a=b": "a=b", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@x": "'@x",
+		"a;=1": "a;'=1", "a; =1": "a; =1", "a;+1;-1;@x": "a;'+1;'-1;'@x", "a\t=1": "a\t'=1", "a|=1": "a|'=1",
+		"a\n=1": "a\n'=1", "a\r=1": "a\r'=1", "a;＝1": "a;'＝1", "a;'=1": "a;''=1", `a;"=1`: `a;'"=1`, `a;""=1`: `a;'""=1`,
+		`"=1`: `'"=1`, `'"'=1`: `''"'=1`, ";=": ";'=", "=;=": "'=;'=", "a,=1": "a,=1", "a-b;c": "a-b;c", "a;'b": "a;'b",
+		`a;"b"=1`: `a;"b"=1`, "a;": "a;", "a;'": "a;'", "\t=": "'\t'=",
+		"https://example.com/a;b=c?d=-e": "https://example.com/a;b=c?d=-e",
+		"":                               "", "a": "a", "'": "'", "'a": "'a", "a=b": "a=b", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@x": "'@x",
 		"\tx": "'\tx", "\rx": "'\rx",
 		"＝1": "'＝1", "'=1": "''=1", "''-": "'''-", " =1": " =1", "''": "''",
 	} {

@@ -87,7 +87,9 @@ var layouts = []layout{
 	{Linkstream, [][]string{{"longurl"}, {"url"}, {"originalurl"}}, map[string]string{
 		"longurl": links.FieldLongURL, "url": links.FieldLongURL, "originalurl": links.FieldLongURL,
 		"alias": links.FieldCustomAlias, "customalias": links.FieldCustomAlias, "hash": links.FieldCustomAlias,
-		"domain": fieldHost, "shorturl": fieldShortURL, "title": links.FieldTitle, "tags": links.FieldTags,
+		"shortcode": links.FieldCustomAlias, "keyword": links.FieldCustomAlias,
+		"domain": fieldHost, "shorturl": fieldShortURL, "bitlink": fieldShortURL,
+		"title": links.FieldTitle, "tags": links.FieldTags,
 		"isactive": links.FieldIsActive, "createdat": fieldCreatedAt, "expiresat": links.FieldExpiresAt,
 		"expiredurl": links.FieldExpiredURL, "forwardquery": links.FieldForwardQuery, "clicks": fieldClicks,
 		"rules": links.FieldRules, "variants": links.FieldVariants, "card": links.FieldCard,

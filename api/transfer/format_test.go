@@ -1,11 +1,17 @@
 package transfer_test
 
 import (
+	"encoding/binary"
+	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
+	"unicode/utf16"
 
+	"linkstream/api/links"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
@@ -179,6 +185,129 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// utf16File returns a file in UTF-16.
+func utf16File(text string, bigEndian bool) string {
+	var file []byte
+	for _, unit := range utf16.Encode([]rune(text)) {
+		if bigEndian {
+			file = binary.BigEndian.AppendUint16(file, unit)
+		} else {
+			file = binary.LittleEndian.AppendUint16(file, unit)
+		}
+	}
+	return string(file)
+}
+
+// TestFilesOfAnySystem reads the same rows with each end of lines, in each encoding.
+func TestFilesOfAnySystem(t *testing.T) {
+	f := newFixture(t)
+	for _, end := range []string{"\n", "\r\n", "\r", "\r\r\n", "\n\r", "\r\n\r\n"} {
+		for _, last := range []string{"", end, end + end, "\r", "\n"} {
+			for _, separator := range []string{",", ";", "\t"} {
+				text := strings.Join([]string{"alias,long_url,title", "one,https://example.com/1,Öl", "two,https://example.com/2,",
+					`three,https://example.com/3,"a` + end + `b"`}, end) + last
+				text = strings.ReplaceAll(text, ",", separator)
+				for encoding, file := range map[string]string{
+					"UTF-8": text, "UTF-8 with a mark": transfer.BOM + text, "UTF-8 with marks": transfer.BOM + transfer.BOM + text,
+					"a named separator": "sep=" + separator + end + text, "UTF-16": utf16File("\ufeff"+text, false),
+					"UTF-16, big-endian": utf16File("\ufeff"+text, true), "UTF-16 without a mark": utf16File(text, false),
+					"UTF-16, big-endian, without a mark": utf16File(text, true),
+				} {
+					for _, read := range []io.Reader{strings.NewReader(file), iotest.OneByteReader(strings.NewReader(file))} {
+						report, err := f.Preview(t.Context(), f.account, read, transfer.Options{})
+						if err != nil || report.Created != 3 || report.Rows != 3 {
+							t.Fatalf("lines end with %q, the last with %q, %s: %+v, %v", end, last, encoding, report.Progress, err)
+						}
+						var rows []string
+						for _, row := range report.First {
+							rows = append(rows, row.Alias+" "+row.LongURL+" "+row.Title)
+						}
+						want := []string{"one https://example.com/1 Öl", "two https://example.com/2 ", "three https://example.com/3 a b"}
+						if !slices.Equal(rows, want) {
+							t.Errorf("lines end with %q, the last with %q, %s: %q", end, last, encoding, rows)
+						}
+					}
+				}
+			}
+		}
+	}
+	var lines []int
+	report, err := f.Preview(t.Context(), f.account, strings.NewReader("alias,long_url\rone,x\r\ntwo,y\n\rthree,z\r"),
+		transfer.Options{OnError: func(e transfer.RowError) { lines = append(lines, e.Line) }})
+	testkit.Must(t, err)
+	if counts(t, report, 0, 0, 3); !slices.Equal(lines, []int{2, 3, 5}) {
+		t.Errorf("errors in the lines %d", lines)
+	}
+}
+
+// TestAliasesOfFiles has the forms in which a file names an alias.
+func TestAliasesOfFiles(t *testing.T) {
+	f := newFixture(t)
+	_, err := f.shortener.Create(t.Context(), links.Request{AccountID: f.other, LongURL: "https://example.com/",
+		CustomAlias: new("taken")})
+	testkit.Must(t, err)
+	const taken, none, invalid = "The alias is already in use on this domain.", "The short URL has no alias.",
+		"The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."
+	for _, c := range []struct{ head, cells, address, problem string }{
+		{"short_url", "imp24", "https://sho.rt/imp24", ""},
+		{"short_url", "/imp24", "https://sho.rt/imp24", ""},
+		{"short_url", "/imp24/", "https://sho.rt/imp24", ""},
+		{"short_url", "imp24/", "https://sho.rt/imp24", ""},
+		{"short_url", "imp24?utm_source=x", "https://sho.rt/imp24", ""},
+		{"short_url", "Imp-24_#top", "https://sho.rt/Imp-24_", ""},
+		{"short_url", "sho.rt/imp24", "https://sho.rt/imp24", ""},
+		{"short_url", "SHO.RT/imp24/", "https://sho.rt/imp24", ""},
+		{"short_url", "sho.rt:443/imp24", "https://sho.rt/imp24", ""},
+		{"short_url", "//sho.rt/imp24", "https://sho.rt/imp24", ""},
+		{"short_url", "https://sho.rt/imp24", "https://sho.rt/imp24", ""},
+		{"short_url", "HTTPS://sho.rt//imp24", "https://sho.rt/imp24", ""},
+		{"short_url", "https://sho.rt/imp24?a=/b#/c", "https://sho.rt/imp24", ""},
+		{"short_url", "https://sho.rt/imp24/?a=b", "https://sho.rt/imp24", ""},
+		{"short_url", "https://sho.rt/%69mp24", "https://sho.rt/imp24", ""},
+		{"short_url", "%69mp24", "https://sho.rt/imp24", ""},
+		{"short_url", "https://go.example.com/imp24", "https://go.example.com/imp24", ""},
+		{"short_url", "go.example.com/imp24?x", "https://go.example.com/imp24", ""},
+		{"short_url", "https://bit.ly/imp24", "https://sho.rt/imp24", ""},
+		{"short_url", "bit.ly/imp24/", "https://sho.rt/imp24", ""},
+		{"short_url", "http://localhost/imp24", "https://sho.rt/imp24", ""},
+		{"short_url", "http://[2001:db8::1]:8080/imp24", "https://sho.rt/imp24", ""},
+		{"bitlink", "bit.ly/imp24", "https://sho.rt/imp24", ""},
+		{"alias,short_url", ",https://sho.rt/imp24", "https://sho.rt/imp24", ""},
+		{"alias,short_url", "mine,https://sho.rt/imp24", "https://sho.rt/mine", ""},
+		{"alias,short_url", "mine,bit.ly", "https://sho.rt/mine", ""},
+		{"domain,short_url", "go.example.com,imp24", "https://go.example.com/imp24", ""},
+		{"domain,short_url", ",https://go.example.com/imp24", "https://sho.rt/imp24", ""},
+		{"alias", "/imp24/", "https://sho.rt/imp24", ""},
+		{"alias", "%69mp24", "https://sho.rt/imp24", ""},
+		{"alias", "https://sho.rt/imp24?x", "https://sho.rt/imp24", ""},
+		{"custom_alias", "https://go.example.com/imp24/", "https://go.example.com/imp24", ""},
+		{"hash", "imp24", "https://sho.rt/imp24", ""},
+		{"Short code", "imp24", "https://sho.rt/imp24", ""},
+		{"keyword", "imp24", "https://sho.rt/imp24", ""},
+
+		{"short_url", "https://sho.rt/", "", none}, {"short_url", "https://sho.rt", "", none},
+		{"short_url", "sho.rt", "", none}, {"short_url", "bit.ly/", "", none}, {"short_url", "https://sho.rt/?x", "", none},
+		{"short_url", "/", "", none}, {"short_url", "#imp24", "", none}, {"short_url", "https://", "", none},
+		{"alias", "https://sho.rt/", "", none}, {"alias,short_url", ",sho.rt", "", none},
+		{"short_url", "https://sho.rt/a/b", "", invalid}, {"short_url", "https://sho.rt/a%2Fb", "", invalid},
+		{"short_url", "https://sho.rt/%zz", "", invalid}, {"short_url", "localhost/imp24", "", invalid},
+		{"short_url", "imp 24", "", invalid}, {"short_url", "https://sho.rt/imp24+", "", invalid},
+		{"short_url", "https://sho.rt/012345678901234567890", "", invalid}, {"short_url", "ä", "", invalid},
+		{"alias", "sho.rt/imp24", "", invalid}, {"alias", "a/b", "", invalid},
+		{"short_url", "sho.rt/taken", "", taken}, {"short_url", "taken", "", taken}, {"alias", "/taken", "", taken},
+		{"short_url", "https://bit.ly/taken?x", "", taken}, {"short_url", "api", "", "The alias is reserved."},
+		{"short_url", "https://sho.rt/Dashboard", "", "The alias is reserved."},
+	} {
+		report := f.previews(t, lines(c.head+",long_url", c.cells+",https://example.com/"))
+		if row := report.First[0]; c.problem == "" && (row.Outcome != transfer.Created || row.ShortURL != c.address) {
+			t.Errorf("%s %q: %+v, %+v, want %s", c.head, c.cells, row, report.Errors, c.address)
+		}
+		if c.problem != "" && (len(report.Errors) != 1 || report.Errors[0].Reason != c.problem || report.Failed != 1) {
+			t.Errorf("%s %q: %+v, %+v, want %q", c.head, c.cells, report.First, report.Errors, c.problem)
+		}
+	}
+}
+
 func TestUnknownFiles(t *testing.T) {
 	f := newFixture(t)
 	for name, c := range map[string]struct {
@@ -186,11 +315,23 @@ func TestUnknownFiles(t *testing.T) {
 		format transfer.Format
 		says   string
 	}{
-		"empty":                       {"", "", "no first line"},
+		"empty":                       {"", "", "is empty"},
+		"white space":                 {" \r\r\n\t\n", "", "is empty"},
+		"a byte order mark alone":     {"\xef\xbb\xbf", "", "is empty"},
+		"UTF-16's byte order mark":    {"\xff\xfe", "", "is empty"},
+		"a heading without an end":    {"alias,long_url", "", "no rows"},
+		"a heading":                   {"alias,long_url\r", "", "no rows"},
+		"a heading and empty lines":   {"alias,long_url\r\n\r\n\n\r", "", "no rows"},
+		"a heading and empty cells":   {"alias,long_url\n,\n\" \",\n", "", "no rows"},
+		"a heading in UTF-16":         {utf16File("alias,long_url\r\n", false), "", "no rows"},
+		"a separator alone":           {"sep=;\r", "", "no first line"},
+		"NUL":                         {"\x00\x00\x00\x00", "", "not text"},
+		"NUL behind text":             {"alias,long_url\x00\nx,y\n", "", "not text"},
+		"UTF-32":                      {"\xff\xfe\x00\x00l\x00\x00\x00o\x00\x00\x00\n\x00\x00\x00", "", "not text"},
 		"without a first line":        {"https://example.com/,abc\n", "", "must name the columns"},
 		"without a long URL":          {"alias,title\na,b\n", "", "alias, title"},
-		"another format than wanted":  {"alias,long_url\n", transfer.Kutt, "not those of an export of kutt"},
-		"UTF-16":                      {"\xff\xfel\x00o\x00", "", "UTF-16"},
+		"another format than wanted":  {"alias,long_url\na,b\n", transfer.Kutt, "not those of an export of kutt"},
+		"UTF-16":                      {"\xff\xfel\x00o\x00", "", "The columns lo are not known"},
 		"names that are not UTF-8":    {"\xe4,\xf6\n", "", "not UTF-8"},
 		"what its format needs":       {"alias,long_url\n", transfer.Bitly, "which has link and destinationurl, or"},
 		"a workbook":                  {"PK\x03\x04\x14\x00", "", "not CSV but a workbook"},

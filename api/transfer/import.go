@@ -55,7 +55,9 @@ func (im *Importer) run(ctx context.Context, accountID int64, file io.Reader, op
 	if s.domains, err = im.domainsByHost(ctx, accountID); err != nil {
 		return s.report, err
 	}
-	err = s.storeAll()
+	if err = s.storeAll(); err == nil && s.report.Rows == 0 {
+		err = schema.ClientErrorf(schema.CodeInvalid, "The file has a line with the names of its columns, and no rows.")
+	}
 	return s.report, err
 }
 

@@ -246,7 +246,7 @@ func (j *job) progress(p Progress) {
 }
 
 // errorHeader is the first line of the errors.
-const errorHeader = "line,column,problem\n"
+const errorHeader = BOM + "line,column,problem\n"
 
 // addError adds a line, unless there are too many.
 func (j *job) addError(e RowError) {

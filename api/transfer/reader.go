@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/unicode"
+
 	"linkstream/schema"
 )
 
@@ -42,18 +44,22 @@ type reader struct {
 
 // openReader reads the first line. CodeInvalid, with a message, if it does not name the columns of a known format.
 func openReader(file io.Reader, wanted Format) (*reader, error) {
-	r := &reader{cells: fields{}, source: &boundedReader{source: file, allowed: maxRowBytes + 2*readBuffer}}
+	text, err := textOf(file)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{cells: fields{}, source: &boundedReader{source: text, allowed: maxRowBytes + 2*readBuffer}}
 	in := bufio.NewReaderSize(r.source, readBuffer)
 	head, err := in.Peek(readBuffer)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	switch {
-	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
-		in.Discard(3)
-		head = head[3:]
-	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return nil, schema.ClientErrorf(schema.CodeInvalid, "The file is in UTF-16. Save it as CSV in UTF-8.")
+	for bytes.HasPrefix(head, []byte(BOM)) {
+		in.Discard(len(BOM))
+		head = head[len(BOM):]
+	}
+	if len(bytes.TrimSpace(head)) == 0 {
+		return nil, schema.ClientErrorf(schema.CodeInvalid, "The file is empty.")
 	}
 	separators := []rune{',', ';', '\t'}
 	if line, rest, found := bytes.Cut(head, []byte("\n")); found { // the first line of Excel's own files
@@ -73,6 +79,46 @@ func openReader(file io.Reader, wanted Format) (*reader, error) {
 		return nil, unreadable(err)
 	}
 	return r, nil
+}
+
+// textOf returns the text of a file in UTF-8, with "\n" or "\r\n" at the end of each line. A file that begins with the
+// byte order mark of UTF-16, or as ASCII does in UTF-16, is decoded: spreadsheets export such files as "Unicode text".
+func textOf(file io.Reader) (io.Reader, error) {
+	in := bufio.NewReader(file)
+	head, err := in.Peek(2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	order := unicode.BigEndian
+	switch {
+	case len(head) < 2, head[0] != 0 && head[1] != 0 && string(head) != "\xff\xfe" && string(head) != "\xfe\xff":
+		return lineReader{in}, nil
+	case head[0] != 0:
+		order = unicode.LittleEndian
+	}
+	return lineReader{bufio.NewReader(unicode.UTF16(order, unicode.UseBOM).NewDecoder().Reader(in))}, nil
+}
+
+// lineReader turns each "\r" without "\n", at which old spreadsheets end lines, into "\n".
+type lineReader struct{ in *bufio.Reader }
+
+func (r lineReader) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	for i := 0; i < n; i++ {
+		next := bytes.IndexByte(p[i:n], '\r')
+		if next < 0 {
+			break
+		}
+		i += next
+		follows := p[i+1 : n]
+		if len(follows) == 0 {
+			follows, _ = r.in.Peek(1) // the next Read returns the error
+		}
+		if len(follows) == 0 || follows[0] != '\n' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // otherKinds are files that people take for CSV, by their first bytes.
@@ -111,6 +157,9 @@ func (r *reader) readHeader(head []byte, separators []rune, wanted Format) error
 		if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte(kind.begins)) {
 			return schema.ClientErrorf(schema.CodeInvalid, "The file is not CSV but %s. %s", kind.name, kind.advice)
 		}
+	}
+	if bytes.IndexByte(head, 0) >= 0 {
+		return schema.ClientErrorf(schema.CodeInvalid, "The file is not text. Save or export the table as CSV in UTF-8.")
 	}
 	return unknownColumns(found, wanted)
 }

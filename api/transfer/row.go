@@ -82,9 +82,9 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 	if custom := customURLs(cells); n < len(custom) {
 		cells[fieldCustomURL] = custom[n]
 	}
-	it := &item{line: rec.line, alias: cells[links.FieldCustomAlias]}
+	it := &item{line: rec.line}
 	it.request = links.Request{LongURL: cells[links.FieldLongURL], KeepHash: true, MayBeExpired: true}
-	r.address(it, cells)
+	it.address(cells)
 	it.text(cells, r.layout.format)
 	it.times(cells, now)
 	it.switches(cells)
@@ -94,7 +94,7 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 	it.request.Behaviour = links.Behaviour{Rules: cells[links.FieldRules], Variants: cells[links.FieldVariants],
 		Card: cells[links.FieldCard], MaxClicks: cells[links.FieldMaxClicks]}
 	it.password(cells, r.layout.format)
-	if it.alias == "" {
+	if it.alias == "" && it.request.Malformed[links.FieldCustomAlias] == nil {
 		it.note(noteAlias)
 	}
 	if cells[fieldClicks] != "" && cells[fieldClicks] != "0" {
@@ -113,28 +113,26 @@ func (it *item) malformed(field, problem string) {
 	it.request.Malformed[field] = []string{problem}
 }
 
-// address finds the host and the alias of a row.
-func (r *reader) address(it *item, cells fields) {
-	if r.layout.format == YOURLS {
-		it.alias = strings.Trim(it.alias, "/") // the plugin writes /keyword/
-	}
-	host, hasHost := cells[fieldHost]
-	address := cells[fieldShortURL]
+// address finds the host and the alias of a row: in their columns, else in its short URL. A short URL that names no
+// alias is a problem of the row, because a link with another address would not be the one that is in use.
+func (it *item) address(cells fields) {
+	address, alias := cells[fieldShortURL], cells[links.FieldCustomAlias]
 	if custom := cells[fieldCustomURL]; custom != "" {
 		address = custom
 	}
-	if address != "" {
-		rest := address
-		if _, after, found := strings.Cut(address, "://"); found {
-			rest = after
-		}
-		urlHost, path, _ := strings.Cut(rest, "/")
-		if !hasHost {
-			host = urlHost
-		}
-		if _, hasAlias := cells[links.FieldCustomAlias]; !hasAlias {
-			it.alias = unescaped(path)
-		}
+	if strings.Contains(alias, "://") {
+		address, alias = alias, ""
+	}
+	host, hasHost := cells[fieldHost]
+	urlHost, inURL := splitShortURL(address)
+	if !hasHost {
+		host = urlHost
+	}
+	if it.alias = unescaped(alias); it.alias == "" {
+		it.alias = inURL
+	}
+	if address != "" && it.alias == "" {
+		it.malformed(links.FieldCustomAlias, "The short URL has no alias.")
 	}
 	if host, _ = schema.CutPort(host); host == "" {
 		return
@@ -147,9 +145,25 @@ func (r *reader) address(it *item, cells fields) {
 	it.host = string(parsed)
 }
 
+// splitShortURL returns the host and the alias in a short URL, of which people leave out the scheme, or all but the
+// alias. A name without a dot or a port is no host if no scheme precedes it.
+func splitShortURL(address string) (host, alias string) {
+	_, rest, isURL := strings.Cut(address, "//")
+	if !isURL {
+		rest = address
+	}
+	if end := strings.IndexAny(rest, "?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	if host, path, _ := strings.Cut(rest, "/"); isURL || strings.ContainsAny(host, ".:") {
+		return host, unescaped(path)
+	}
+	return "", unescaped(rest)
+}
+
 // unescaped returns the path of a short URL as the service of the URL sees it.
 func unescaped(path string) string {
-	path = strings.TrimSuffix(path, "/")
+	path = strings.Trim(path, "/")
 	if plain, err := url.PathUnescape(path); err == nil {
 		return plain
 	}
@@ -202,16 +216,17 @@ func validTag(tag string) string {
 	return strings.TrimRight(valid[:min(len(valid), schema.MaxTagLen)], "-")
 }
 
-// timeLayouts are the layouts in the formats: ISO 8601 with and without a zone, SQL's, and spreadsheets'. A time
-// without a zone is in UTC.
+// timeLayouts are the layouts in the formats beside those that schema.ParseTime reads: ISO 8601 without a zone, SQL's,
+// and spreadsheets'. A time without a zone is in UTC.
 var timeLayouts = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05-0700", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00",
-	"2006-01-02 15:04:05-0700", "2006-01-02 15:04:05-07", "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05",
-	"2006-01-02 15:04",
+	"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05", "2006-01-02 15:04",
 	"2006-01-02",
 }
 
 func parseTime(text string) (time.Time, bool) {
+	if at, err := schema.ParseTime(text); err == nil {
+		return at.UTC(), true
+	}
 	for _, layout := range timeLayouts {
 		// time.Parse would know the abbreviations of the zone that this machine is in.
 		if at, err := time.ParseInLocation(layout, text, time.UTC); err == nil {

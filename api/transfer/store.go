@@ -162,7 +162,8 @@ func (s *session) previewed(it *item, err error) {
 
 // findable reports whether a link may have the address of a row.
 func (it *item) findable() bool {
-	return it.request.Malformed[links.FieldDomainID] == nil && schema.ValidHash(it.hash())
+	problems := it.request.Malformed
+	return problems[links.FieldDomainID] == nil && problems[links.FieldCustomAlias] == nil && schema.ValidHash(it.hash())
 }
 
 func (it *item) key() schema.LinkKey {

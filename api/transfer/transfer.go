@@ -2,13 +2,14 @@
 //
 // # Formats
 //
-// The first line of a file names its columns. Upper case, spaces, underscores and hyphens in names do not matter, nor
+// A file is in UTF-8 or UTF-16. Its lines end with "\n", "\r\n" or "\r", and there is at least one row. The first line
+// names the columns. Upper case, spaces, underscores and hyphens in names do not matter, nor
 // does the order, and columns that are not listed are ignored. A separator is a comma, a semicolon or a tab.
 //
 //	format      needs                  also reads
-//	linkstream  long_url (or url,      alias (or custom_alias, hash), domain, title, tags, is_active, created_at,
-//	            original_url)          expires_at, expired_url, forward_query, rules, variants,
-//	                                   card (as JSON), short_url, clicks
+//	linkstream  long_url (or url,      alias (or custom_alias, hash, short_code, keyword), domain, title, tags,
+//	            original_url)          is_active, created_at, expires_at, expired_url, forward_query, rules, variants,
+//	                                   card (as JSON), max_clicks, password, short_url (or bitlink), clicks
 //	shlink      shortCode, longUrl     domain, shortUrl, title, tags, createdAt, visits
 //	kutt        address, target        domain, description, created_at, expire_in, banned, password, visit_count
 //	yourls      keyword, url           title, timestamp, clicks
@@ -39,8 +40,11 @@
 // working. Otherwise the rules of links.Create apply. Any other alias of more than 20 characters is an error of
 // the row.
 //
-//   - Alias and domain are read from their columns, or from the short URL if there is no such column. A custom link of
-//     Bitly takes the place of the bit.ly address. Of custom_bitlinks, up to 20 per row, each becomes a link.
+//   - Alias and domain are read from their columns. Without that column, the domain is read from the short URL, and the
+//     alias also if its cell is empty. The short URL may lack its scheme and host; its query and a slash at its end do
+//     not matter. If it has no alias, or an alias that cannot be taken, the row is an error: the link would get another
+//     address. A custom link of Bitly takes the place of the bit.ly address. Of custom_bitlinks, up to 20 per row, each
+//     becomes a link.
 //   - A domain that the account has verified is used. Links of other hosts come to Options.DomainID: by default the
 //     default domain. Report.Hosts says which.
 //   - The time of creation is kept. The place in lists, which are in the order in which links were added, is not.

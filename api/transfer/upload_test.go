@@ -340,7 +340,7 @@ func TestErrorsOfUploads(t *testing.T) {
 	lines, err := m.Errors(t.Context(), f.account)
 	testkit.Must(t, err)
 	if n := strings.Count(lines, "\n"); n != transfer.MaxErrorLines+1 ||
-		!strings.HasPrefix(lines, "line,column,problem\n2,") {
+		!strings.HasPrefix(lines, "\ufeffline,column,problem\n2,") {
 		t.Errorf("%d lines, which begin with %.100q", n, lines)
 	}
 }
