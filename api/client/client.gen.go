@@ -300,7 +300,7 @@ type BulkEdit struct {
 	// RemoveTags Tags that no link has then, unless add_tags has them, too.
 	RemoveTags *[]Tag `json:"remove_tags,omitempty"`
 
-	// Set The fields of a link to change.
+	// Set The fields of a link to change. null clears a field that may be null. An empty string is a value here, which only title may have.
 	Set *LinkEdit `json:"set,omitempty"`
 }
 
@@ -643,7 +643,7 @@ type LinkClicks struct {
 	ShortUrl ShortURL `json:"short_url"`
 }
 
-// LinkEdit The fields of a link to change.
+// LinkEdit The fields of a link to change. null clears a field that may be null. An empty string is a value here, which only title may have.
 type LinkEdit struct {
 	// Card What previews of the link in chats and social networks show; null: they show the page that the link leads to.
 	Card nullable.Nullable[OptionalCard] `json:"card,omitempty"`
@@ -670,7 +670,7 @@ type LinkEdit struct {
 	// Examples: 100
 	MaxClicks nullable.Nullable[OptionalLimit] `json:"max_clicks,omitempty"`
 
-	// Password What visitors are asked for before they are redirected; null for none. A new password ends the access of visitors who entered the old one. A bulk request may have up to 100 different passwords.
+	// Password What visitors are asked for before they are redirected; null for none. Unicode's normalization forms and kinds of spaces do not matter. A new password ends the access of visitors who entered the old one. A bulk request may have up to 100 different passwords.
 	//
 	// Examples: open sesame
 	Password nullable.Nullable[OptionalPassword] `json:"password,omitempty"`
@@ -800,7 +800,7 @@ type LinkReport struct {
 	Tz string `json:"tz"`
 }
 
-// LinkRequest The link to create.
+// LinkRequest The link to create. null counts as missing. So does an empty string in every field but long_url, custom_alias and domain_id, and a card whose fields are all empty, as forms send what was not filled in.
 type LinkRequest struct {
 	// Card What previews of the link in chats and social networks show; null: they show the page that the link leads to.
 	Card nullable.Nullable[OptionalCard] `json:"card,omitempty"`
@@ -810,7 +810,7 @@ type LinkRequest struct {
 	// Examples: summer-sale
 	CustomAlias nullable.Nullable[string] `json:"custom_alias,omitempty"`
 
-	// DomainId The id of a verified custom domain of the caller. If missing, the link is on the default domain.
+	// DomainId The id of a verified custom domain of the caller; 0, or missing: the link is on the default domain.
 	DomainId nullable.Nullable[int64] `json:"domain_id,omitempty"`
 
 	// ExpiredUrl Where visitors are redirected once the link has expired, with the rules of long_url. If missing, they are redirected where the domain says, or get 410 Gone.
@@ -818,7 +818,7 @@ type LinkRequest struct {
 	// Examples: https://example.com/over
 	ExpiredUrl nullable.Nullable[string] `json:"expired_url,omitempty"`
 
-	// ExpiresAt When the link expires: ISO 8601 with a UTC offset, in the future. Fractions of a second are cut off. If missing, never.
+	// ExpiresAt When the link expires, in the future: a date and a time of ISO 8601 with a UTC offset of at most 14 hours, in the extended or the basic format; seconds may be missing, and fractions of a second are cut off. If missing, never.
 	//
 	// Examples: 2030-09-01T00:00:00+02:00
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at,omitempty"`
@@ -836,7 +836,7 @@ type LinkRequest struct {
 	// Examples: 100
 	MaxClicks nullable.Nullable[OptionalLimit] `json:"max_clicks,omitempty"`
 
-	// Password What visitors are asked for before they are redirected; null for none. A new password ends the access of visitors who entered the old one. A bulk request may have up to 100 different passwords.
+	// Password What visitors are asked for before they are redirected; null for none. Unicode's normalization forms and kinds of spaces do not matter. A new password ends the access of visitors who entered the old one. A bulk request may have up to 100 different passwords.
 	//
 	// Examples: open sesame
 	Password nullable.Nullable[OptionalPassword] `json:"password,omitempty"`
@@ -912,7 +912,7 @@ type OptionalCard struct {
 	// Description A sentence below the title; empty for none.
 	Description *string `json:"description,omitempty"`
 
-	// Image The https URL of a picture; null for none.
+	// Image The https URL of a picture; null, or empty in a request, for none.
 	Image nullable.Nullable[string] `json:"image,omitempty"`
 
 	// Title The title, without control characters.
@@ -924,7 +924,7 @@ type OptionalCard struct {
 // Examples: 100
 type OptionalLimit = int64
 
-// OptionalPassword What visitors are asked for before they are redirected; null for none. A new password ends the access of visitors who entered the old one. A bulk request may have up to 100 different passwords.
+// OptionalPassword What visitors are asked for before they are redirected; null for none. Unicode's normalization forms and kinds of spaces do not matter. A new password ends the access of visitors who entered the old one. A bulk request may have up to 100 different passwords.
 //
 // Examples: open sesame
 type OptionalPassword = string
@@ -1076,7 +1076,7 @@ type ShareList struct {
 	Success Success `json:"success"`
 }
 
-// ShareRequest What to share. Without `hash`, `tag` and `domain_id`: the report of all links. A `hash` excludes a `tag`.
+// ShareRequest What to share. Without `hash`, `tag` and `domain_id`: the report of all links. A `hash` excludes a `tag`. An empty string counts as missing.
 type ShareRequest struct {
 	// DomainId The id of the custom domain of the hash, or of the links whose report is shared; 0: the default domain.
 	DomainId nullable.Nullable[int64] `json:"domain_id,omitempty"`
@@ -1301,7 +1301,7 @@ type WebhookList struct {
 	Success Success `json:"success"`
 }
 
-// WebhookRequest A webhook to create.
+// WebhookRequest A webhook to create. An empty string counts as missing.
 type WebhookRequest struct {
 	// DomainId The id of the domain of the hash; by default as in `/api/v1/stats/{hash}`.
 	DomainId nullable.Nullable[int64] `json:"domain_id,omitempty"`
@@ -2180,7 +2180,7 @@ type ClientInterface interface {
 
 	// CreateLinkWithBody Create a short link
 	//
-	// Without an alias the service generates the hash. A hash that the account has deleted on the domain can be used again. All invalid fields are reported at once. Unknown fields are ignored; null counts as missing.
+	// Without an alias the service generates the hash. A hash that the account has deleted on the domain can be used again. All invalid fields are reported at once. Unknown fields are ignored; null counts as missing, and an empty body is an object without fields.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2189,7 +2189,7 @@ type ClientInterface interface {
 
 	// CreateLink Create a short link
 	//
-	// Without an alias the service generates the hash. A hash that the account has deleted on the domain can be used again. All invalid fields are reported at once. Unknown fields are ignored; null counts as missing.
+	// Without an alias the service generates the hash. A hash that the account has deleted on the domain can be used again. All invalid fields are reported at once. Unknown fields are ignored; null counts as missing, and an empty body is an object without fields.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2726,7 +2726,7 @@ func (c *Client) GetShare(ctx context.Context, id ShareID, reqEditors ...Request
 
 // CreateLinkWithBody Create a short link
 //
-// Without an alias the service generates the hash. A hash that the account has deleted on the domain can be used again. All invalid fields are reported at once. Unknown fields are ignored; null counts as missing.
+// Without an alias the service generates the hash. A hash that the account has deleted on the domain can be used again. All invalid fields are reported at once. Unknown fields are ignored; null counts as missing, and an empty body is an object without fields.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2745,7 +2745,7 @@ func (c *Client) CreateLinkWithBody(ctx context.Context, params *CreateLinkParam
 
 // CreateLink Create a short link
 //
-// Without an alias the service generates the hash. A hash that the account has deleted on the domain can be used again. All invalid fields are reported at once. Unknown fields are ignored; null counts as missing.
+// Without an alias the service generates the hash. A hash that the account has deleted on the domain can be used again. All invalid fields are reported at once. Unknown fields are ignored; null counts as missing, and an empty body is an object without fields.
 //
 // Takes a body of the `application/json` content type.
 //
