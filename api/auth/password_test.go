@@ -175,7 +175,8 @@ func TestVerifyPasswordRefusesHash(t *testing.T) {
 
 // Invariants: a prepared password is prepared, and so is the same text in another form.
 func FuzzPreparePassword(f *testing.F) {
-	for _, password := range []string{"gru\u0308\u00dfe\u00a042", "\u1100\u1161\u11a8", "\u212b\ufb01\uff22", "\xff\u0308"} {
+	for _, password := range []string{"gru\u0308\u00dfe\u00a042", "\u1100\u1161\u11a8", "\u212b\ufb01\uff22",
+		"\xff\u0308"} {
 		f.Add(password)
 	}
 	f.Fuzz(func(t *testing.T, password string) {

@@ -111,7 +111,7 @@ func TestCORS(t *testing.T) {
 			}{
 				{owner, http.MethodGet, "/api/v1/links", 200}, {owner, http.MethodHead, "/api/v1/live", 200},
 				{owner, http.MethodGet, "/api/v1/links/unknown", 404}, {owner, http.MethodGet, "/api/v1/nothing", 404},
-				{owner, http.MethodDelete, "/api/v1/links", 405}, {owner, http.MethodPost, "/api/v1/shorten", 400},
+				{owner, http.MethodDelete, "/api/v1/links", 405}, {owner, http.MethodPost, "/api/v1/shorten", 422},
 				{owner, http.MethodOptions, "/api/v1/links", 204}, {nobody, http.MethodGet, "/api/v1/links", 401},
 				{nobody, http.MethodGet, "/api/v1/openapi.json", 200},
 				{nobody, http.MethodGet, "/dashboard/sign-in", 200},

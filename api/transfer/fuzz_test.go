@@ -60,7 +60,7 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte("\xef\xbb\xbfsep=;\r\nalias;long_url\r\n\"a\nb\";x\r\na\"b;y\r\n;\r\n\"g;https://example.com/"))
 	f.Add([]byte("long_url,\x00\xff\n,\xff\nhttps://example.com/,\xff\n"))
 	f.Add([]byte("url\nhttps://example.com/\nhttps://example.com/\n"))
-	f.Add([]byte("short_url,url\rimp24?a,https://example.com/\r\nbit.ly,https://example.com/\n\r//a/%41/#,https://example.com/"))
+	f.Add([]byte("short_url,url\rimp24?a,https://example.com/\r\nbit.ly,https://example.com/\n\r//a/%41/#,https://a.b/"))
 	f.Add([]byte(utf16File("\ufeffalias;url\r\na;=1;https://example.com/\r", true)))
 	f.Add([]byte("a;=1\t'-2\r\n\"＝3|'\"'+4"))
 	f.Add([]byte("url,expired_url\nhttps://example.com/\nhttps://example.com/,0\n"))

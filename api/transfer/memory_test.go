@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"linkstream/api/links"
 	"linkstream/api/transfer"
@@ -93,14 +94,18 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// broken is a store that cannot create links.
+// broken is a store that cannot create links, and says so after a while.
 type broken struct{ forgetful }
 
 var errBroken = errors.New("broken")
 
-func (*broken) CreateLinks(context.Context, *schema.LinkBatch) error { return errBroken }
+func (*broken) CreateLinks(context.Context, *schema.LinkBatch) error {
+	time.Sleep(time.Second) // meanwhile the next rows are read, in a bubble
+	return errBroken
+}
 
-// slow is a file that returns more rows at once than are stored together, and its end once it is released.
+// slow is a file that returns more rows than are stored together, but not twice as many, and its end once it is
+// released.
 type slow struct {
 	reads    int
 	released chan struct{}
@@ -111,7 +116,7 @@ func (f *slow) Read(p []byte) (int, error) {
 	case f.reads == 1:
 		return copy(p, "long_url\n"), nil
 	case f.reads < 4:
-		return copy(p, strings.Repeat("https://example.com/\n", 1000)), nil
+		return copy(p, strings.Repeat("https://example.com/\n", 750)), nil
 	}
 	<-f.released
 	return 0, io.EOF
@@ -143,6 +148,7 @@ func TestImportEndsWithItsReading(t *testing.T) {
 						Import(ctx, 1, file, transfer.Options{})
 					ended <- err
 				}()
+				time.Sleep(time.Minute)
 				synctest.Wait()
 				if c.cancel {
 					cancel()

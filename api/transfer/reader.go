@@ -84,7 +84,7 @@ func openReader(file io.Reader, wanted Format) (*reader, error) {
 // textOf returns the text of a file in UTF-8, with "\n" or "\r\n" at the end of each line. A file that begins with the
 // byte order mark of UTF-16, or as ASCII does in UTF-16, is decoded: spreadsheets export such files as "Unicode text".
 func textOf(file io.Reader) (io.Reader, error) {
-	in := bufio.NewReader(file)
+	in := bufio.NewReaderSize(file, readBuffer)
 	head, err := in.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
