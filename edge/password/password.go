@@ -198,6 +198,8 @@ func (v *Verifier) apis(ctx context.Context, base schema.BaseURL) (apis []string
 	if !base.IsZero() {
 		return []string{base.String()}, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
 	named, err := v.store.SharedValues(ctx, schema.SharedAPIs)
 	if err != nil {
 		return nil, err

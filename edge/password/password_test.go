@@ -18,7 +18,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// keys is a store whose key cannot be read before it is set, and in which apis are named.
+// keys is a store whose key cannot be read before it is set, and in which apis are named. It hangs without apis.
 type keys struct {
 	key  []byte
 	apis []string
@@ -31,7 +31,11 @@ func (k *keys) SharedValue(context.Context, string, []byte) ([]byte, error) {
 	return k.key, nil
 }
 
-func (k *keys) SharedValues(_ context.Context, prefix string) (map[string][]byte, error) {
+func (k *keys) SharedValues(ctx context.Context, prefix string) (map[string][]byte, error) {
+	if len(k.apis) == 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	named := map[string][]byte{}
 	for _, api := range k.apis {
 		named[prefix+api] = []byte("now")
@@ -107,6 +111,15 @@ func TestTry(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a store that hangs", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			v := password.New(&keys{key: []byte("key")}, nil, schema.BaseURL{})
+			began := time.Now()
+			_, err := v.Try(t.Context(), schema.PasswordAttempt{LinkID: 1})
+			testkit.Equal(t, "fails", err != nil, true)
+			testkit.Equal(t, "after", time.Since(began), 2*time.Second)
+		})
+	})
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
 		v := password.New(&keys{key: []byte("key"), apis: []string{killed, broken}}, nil, schema.BaseURL{})
