@@ -113,6 +113,7 @@ func get(addr string, roots *x509.CertPool, scheme, path string) (*http.Response
 		return nil, err
 	}
 	request.Header.Set("X-Forwarded-For", "203.0.113.7")
+	request.Header.Set("Cookie", "of=a-site-above-go.example; c="+strings.Repeat("x", 30<<10))
 	resp, err := transport.RoundTrip(request)
 	if err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func check(t *testing.T, roots *x509.CertPool, client *stream.Client, plain, sec
 		}
 		return testkit.Mismatch("location", resp.Header.Get("Location"), "https://example.com/")
 	})
-	resp, err := get(plain, roots, "http", "/abc")
+	resp, err := get(plain, roots, "http", "/Abc%2E%C2%BB&utm_source=x")
 	testkit.Must(t, err)
 	testkit.Equal(t, "location by HTTP", resp.Header.Get("Location"), "https://example.com/")
 	resp, err = get(secure, roots, "https", "/longest")
