@@ -177,7 +177,7 @@ func (h *Handler) uncounted(v *visitor) *metrics.Counter {
 	switch {
 	case v.head:
 		return h.heads
-	case v.prefetch:
+	case v.speculative:
 		return h.prefetches
 	}
 	return nil

@@ -1,6 +1,7 @@
 package redirect_test
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -82,13 +83,7 @@ func TestWhatIsAClick(t *testing.T) {
 		}{
 			{"GET", "GET", "/abc", nil, 1},
 			{"GET of a cached link", "GET", "/abc", nil, 1},
-			{"GET with another purpose", "GET", "/abc", []string{"Sec-Purpose", "other"}, 1},
 			{"HEAD", "HEAD", "/abc", nil, 0},
-			{"Sec-Purpose: prefetch", "GET", "/abc", []string{"Sec-Purpose", "prefetch"}, 0},
-			{"Sec-Purpose: prefetch;prerender", "GET", "/abc", []string{"Sec-Purpose", "prefetch;prerender"}, 0},
-			{"Purpose: prefetch", "GET", "/abc", []string{"Purpose", "prefetch"}, 0},
-			{"X-Purpose: prefetch", "GET", "/abc", []string{"X-Purpose", "prefetch"}, 0},
-			{"X-moz: prefetch", "GET", "/abc", []string{"X-moz", "prefetch"}, 0},
 			{"an unknown link", "GET", "/other", nil, 0},
 			{"an inactive link", "GET", "/off", nil, 0},
 		} {
@@ -99,6 +94,54 @@ func TestWhatIsAClick(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// speculativeFields returns header fields by which clients say, in any way that they use or used, that they load a page
+// in advance.
+func speculativeFields() (all []string) {
+	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-moz", "Sec-Fetch-Purpose",
+		"X-Sec-Purpose"} {
+		for _, value := range []string{"prefetch", "Prefetch", "PREFETCH", "prefetch;prerender",
+			"prefetch;anonymous-client-ip", "prefetch;prerender;anonymous-client-ip", "prefetch ; preview", "prerender",
+			"preview", ": preview", "instant", "preload", "other, prefetch", "\"prefetch\""} {
+			for _, name := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {
+				all = append(all, name+": "+value+"\r\n")
+			}
+		}
+	}
+	return append(all, "Sec-Speculation-Tags: null\r\n", "sec-speculation-tags: \"a\", \"b\"\r\n",
+		"Purpose: other\r\nPurpose: prefetch\r\n", "Purpose:\r\nPurpose: prefetch\r\n", "X-Purpose: a,\r\n prefetch\r\n",
+		"Sec-Purpose: other\r\nX-Moz: prefetch\r\n", "Cookie: a=b\r\nPurpose: prefetch\r\n")
+}
+
+func TestSpeculativeLoads(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newRuledEdge(t)
+		e.link(t, 0, "abc", "https://example.com/")
+		e.extend(t, "one", schema.Behaviour{MaxClicks: 1})
+		addr := e.serve(t, loops)
+		status := func(hash, fields string) string {
+			answer := say(t, addr, "GET /"+hash+" HTTP/1.1\r\nHost: sho.rt\r\nUser-Agent: "+firefox+"\r\n"+fields+
+				"Connection: close\r\n\r\n")
+			return answer[:min(len(answer), len("HTTP/1.1 302"))]
+		}
+		for _, fields := range speculativeFields() {
+			for _, hash := range []string{"abc", "one"} {
+				testkit.Equal(t, fmt.Sprintf("answer of %s to %q", hash, fields), status(hash, fields), "HTTP/1.1 302")
+			}
+			if n := len(e.clicks(t)); n > 0 {
+				t.Errorf("%d clicks of %q", n, fields)
+			}
+		}
+		for _, fields := range []string{"", "Sec-Purpose: other\r\n", "Purpose: navigate\r\n", "Purpose:\r\n", "X-Moz: 1\r\n",
+			"Sec-Speculation-Tags:\r\n", "Sec-Fetch-Purpose: document\r\n", "Sec-Fetch-Dest: document\r\n",
+			"X-Requested-With: prefetch\r\n", "Cookie: Purpose=prefetch\r\n", "Referer: https://prefetch.example/\r\n"} {
+			testkit.Equal(t, fmt.Sprintf("answer to %q", fields), status("abc", fields), "HTTP/1.1 302")
+			testkit.Equal(t, fmt.Sprintf("clicks of %q", fields), len(e.clicks(t)), 1)
+		}
+		testkit.Equal(t, "first visit", status("one", ""), "HTTP/1.1 302")
+		testkit.Equal(t, "second visit", status("one", ""), "HTTP/1.1 410")
 	})
 }
 
