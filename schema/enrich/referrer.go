@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 
+	"golang.org/x/net/publicsuffix"
+
 	"linkstream/schema"
 )
 
@@ -30,11 +32,19 @@ func authority(url []byte) []byte {
 
 // referrerHost returns the host name of an authority, without the port and a leading "www."; "" if it is an IP address
 // or not a host. An authority with user information, which no browser sends (RFC 9110, section 10.1.3), has no host.
+// The owner of a site registers one name below a public suffix (https://publicsuffix.org): www.de and www.co.uk are
+// such names, and keep their "www.".
 func referrerHost(authority string) string {
 	hostport, port := schema.CutPort(authority)
 	host, err := schema.ParseHost(hostport)
 	if err != nil || host.IsAddr() || strings.Trim(port, "0123456789") != "" {
 		return ""
 	}
-	return strings.TrimPrefix(string(host), "www.")
+	for name := string(host); ; {
+		site, found := strings.CutPrefix(name, "www.")
+		if suffix, _ := publicsuffix.PublicSuffix(site); !found || suffix == site {
+			return name
+		}
+		name = site
+	}
 }
