@@ -27,7 +27,6 @@ require (
 	github.com/maxmind/mmdbwriter v1.2.0
 	github.com/mholt/acmez/v3 v3.1.7
 	github.com/miekg/dns v1.1.73
-	github.com/mileusna/useragent v1.3.5
 	github.com/oapi-codegen/nullable v1.2.0
 	github.com/oapi-codegen/runtime v1.9.0
 	github.com/oschwald/maxminddb-golang/v2 v2.9.0

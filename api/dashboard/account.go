@@ -4,12 +4,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mileusna/useragent"
-
 	"linkstream/api/auth"
 	"linkstream/api/clickreport"
 	"linkstream/api/request"
 	"linkstream/schema"
+	"linkstream/schema/enrich"
 )
 
 func (d *Dashboard) routeAccount() {
@@ -143,14 +142,15 @@ func (d *Dashboard) endOtherSessions(c *call) error {
 
 // browserName returns a short description of the browser that sent a User-Agent header.
 func browserName(userAgent string) string {
-	agent := useragent.Parse(userAgent)
-	switch {
-	case agent.Name == "":
-		return "Unknown browser"
-	case agent.OS == "":
-		return agent.Name
+	agent := enrich.ParseAgent(userAgent)
+	name := agent.Browser
+	if name == enrich.OtherBrowser {
+		name = "Unknown browser"
 	}
-	return agent.Name + " on " + agent.OS
+	if agent.OS != schema.OtherName {
+		name += " on " + agent.OS
+	}
+	return name
 }
 
 // changeProfile sets the account's profile. Without a time zone, the browser's counts.

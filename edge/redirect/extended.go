@@ -12,7 +12,6 @@ import (
 	"linkstream/edge/resolve"
 	"linkstream/schema"
 	"linkstream/schema/enrich"
-	"linkstream/schema/enrich/programs"
 )
 
 // extended answers a request for a link with a behaviour, in this order: a link whose limit is used up leads where
@@ -26,7 +25,7 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 	v.begin(q, target.LinkID)
 	defer v.end()
 	most, version := extension.Limit(), extension.Password()
-	drawsCard := extension.HasCard() && v.Agent().Device == schema.Bot && programs.DrawPreviews(v.userAgent)
+	drawsCard := extension.HasCard() && v.Agent().DrawsPreviews
 	isBot := drawsCard || most > 0 && v.Agent().Device == schema.Bot
 	to, route := extension.Route(v)
 	if target.Location = to; len(to) == 0 {

@@ -16,7 +16,7 @@ import (
 
 // sampleClick has a value in every field that Enrich reads.
 func sampleClick() *schema.Click {
-	return &schema.Click{UserAgent: []byte(known[0].header), Referrer: []byte("https://www.News.example:8443/x?y"),
+	return &schema.Click{UserAgent: []byte(chromeOnWindows), Referrer: []byte("https://www.News.example:8443/x?y"),
 		Network: []byte{81, 2, 69}, Language: []byte("de-AT"), Route: []byte("phones"), Campaign: []byte("mail / \x01ü\xc3")}
 }
 
@@ -77,7 +77,7 @@ func TestEnricher(t *testing.T) {
 		check(t, e.Enrich(sampleClick()))
 	})
 	t.Run("ignores bytes beyond the length limits of a click", func(t *testing.T) {
-		agent := known[0].header + strings.Repeat("x", schema.MaxUserAgentLen)
+		agent := chromeOnWindows + strings.Repeat("x", schema.MaxUserAgentLen)
 		click := &schema.Click{UserAgent: append([]byte(agent[:schema.MaxUserAgentLen]), " Googlebot/2.1"...),
 			Referrer: append(bytes.Repeat([]byte(" "), schema.MaxReferrerLen), "https://news.example/"...)}
 		if got := enrich.New(nil).Enrich(click); got.Device != schema.Desktop || got.Referrer != "" {
@@ -127,7 +127,7 @@ func TestEnricher(t *testing.T) {
 
 // Edges pass on any bytes from clients.
 func FuzzEnrich(f *testing.F) {
-	for _, k := range known {
+	for _, k := range knownAgents(f) {
 		f.Add([]byte(k.header), []byte("https://news.example/"), []byte{81, 2, 69}, []byte("de-AT"))
 	}
 	noise := make([]byte, schema.MaxUserAgentLen)

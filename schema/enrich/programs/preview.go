@@ -1,29 +1,36 @@
 package programs
 
 import (
-	"bytes"
-	"slices"
+	"strings"
+	"sync"
 )
 
-// previews are parts of the User-Agent headers of programs that draw previews of links in chats and social networks.
-// iMessage calls itself by Facebook's and Twitter's names, and Signal by WhatsApp's.
-var previews = [][]byte{
-	[]byte("facebookexternalhit"), []byte("Facebot"), []byte("meta-externalagent"), []byte("Twitterbot"),
-	[]byte("LinkedInBot"),
-	[]byte("Slackbot"), []byte("Slack-ImgProxy"), []byte("Discordbot"), []byte("WhatsApp/"), []byte("TelegramBot"),
-	[]byte("Mastodon/"),
-	[]byte("Pleroma "), []byte("Misskey/"), []byte("Bluesky"), []byte("SkypeUriPreview"), []byte("MicrosoftPreview"),
-	[]byte("Teams"),
-	[]byte("Pinterest"), []byte("redditbot"), []byte("Viber"), []byte("Line/"), []byte("Snap URL Preview"),
-	[]byte("Snapchat"),
-	[]byte("vkShare"), []byte("Embedly"), []byte("Iframely"), []byte("Synapse"), []byte("Mattermost"),
-	[]byte("Rocket.Chat"),
-	[]byte("Nextcloud"), []byte("Google-PageRenderer"), []byte("kakaotalk-scrap"), []byte("Zoom"), []byte("Tumblr/"),
-	[]byte("XING-contenttabreceiver"),
+// previews are patterns of the User-Agent headers of programs that draw previews of links, in lower case. iMessage
+// calls itself by Facebook's and Twitter's names, LINE, KakaoTalk and Instagram by Facebook's, Signal by WhatsApp's.
+var previews = []string{
+	"preview", "unfurl", "onebox", "embed", "opengraph", "open_graph", "iframely", "cardyb", "linkexpanding", "metatag",
+	// social networks
+	"facebookexternalhit", "facebot", "meta-externalagent", "meta-externalfetcher", "meta-externalhit", "twitterbot",
+	"linkedinbot", "pinterest", "redditbot", "vkshare", "odklbot", "tumblr/", "xing-contenttabreceiver", "xing bot",
+	"snapchat/", "bluesky", "flipboardproxy", "quora", "goodreads", "notion/", "peekbot",
+	// chats
+	"slackbot", "slack-imgproxy", "discordbot", "whatsapp", "telegrambot", "teams", "viber", "line-poker", "zalo",
+	"kakaotalk-scrap", "synapse", "dendrite", "matrix", "mattermost", `rocket\.chat`, "zulip", "nextcloud", "zoom/",
+	`zoom\.us`, "webex", "google-pagerenderer", "googlemessages", "keybase", "steamchaturl", "groupme", "richlink",
+	"dingtalkbot-linkservice", "lark", "january/", "guilded",
+	// servers of the fediverse
+	"mastodon", "misskey", "summaly", "sharkey", "firefish", "calckey", "iceshrimp", "foundkey", "cherrypick", "pleroma",
+	"akkoma", "rebased", "pixelfed", "friendica", "peertube", "lemmy", "mbin", "kbin", "piefed", "gotosocial", "hubzilla",
+	"diaspora", "mobilizon", "bookwyrm", "funkwhale", "writefreely", "owncast", "socialhome", "smithereen", "takahe",
+	"snac/", "wafrn", "activitypub",
+	// forums
+	"discourse", "xenforo", "phpbb", "vbulletin", "invision", "flarum", "nodebb", "mybb", "woltlab", "humhub",
 }
+
+var drawer = sync.OnceValue(func() *matcher { return newMatcher(previews) })
 
 // DrawPreviews reports whether a program draws previews of links, by its User-Agent header. The header must be a
 // program's: apps of people use some of the same words.
-func DrawPreviews(header []byte) bool {
-	return slices.ContainsFunc(previews, func(part []byte) bool { return bytes.Contains(header, part) })
+func DrawPreviews(header string) bool {
+	return drawer().match(strings.ToLower(header))
 }

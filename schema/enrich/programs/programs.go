@@ -10,6 +10,7 @@ import (
 	_ "embed"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -19,16 +20,19 @@ var patterns string
 
 // Match reports whether a User-Agent header is a program's. Its time is linear in the length of the header.
 func Match(header string) bool {
-	return !hasBrowserForm(header) || hasWord(header) || known().match(header)
+	own := withoutDevices(header)
+	return !hasBrowserForm(header) || hasWord(own) || known().match(own)
 }
 
 // hasBrowserForm reports whether a header could be a browser's: names with versions, and a comment about the system.
-// Text browsers and old phones send no comment.
+// Text browsers and old phones send no comment, and some apps one in square brackets.
 func hasBrowserForm(header string) bool {
-	if header == "" || !isLetter(header[0]) {
+	switch {
+	case strings.Contains(header, "[FBAN/"):
+		return true
+	case header == "" || !isLetter(header[0]):
 		return false
-	}
-	if strings.Contains(header, "(") {
+	case strings.Contains(header, "("), strings.Contains(header, " Profile/MIDP"):
 		return true
 	}
 	for _, browser := range []string{"Lynx/", "w3m/", "Links ", "ELinks/"} {
@@ -36,17 +40,73 @@ func hasBrowserForm(header string) bool {
 			return true
 		}
 	}
-	return strings.Contains(header, " Profile/MIDP")
+	return false
+}
+
+// deviceMarks are parts of comments that describe a device of Android, UC Browser or KaiOS.
+var deviceMarks = []string{"ndroid", "Adr ", "(Mobile;"}
+
+// withoutDevices returns a header without the descriptions of devices: models, code names and carriers are any words.
+// Of a comment it keeps products with a version, such as Storebot-Google/1.0, by which programs name themselves there.
+func withoutDevices(header string) string {
+	if !containsAny(header, deviceMarks) && !strings.Contains(header, "[FB") {
+		return header
+	}
+	var own strings.Builder
+	for header != "" {
+		before, comment, after := cutComment(header)
+		own.WriteString(before)
+		switch {
+		case strings.HasSuffix(before, "Android "), strings.HasPrefix(comment, "[FB"): // nothing but the device
+		case containsAny(comment, deviceMarks):
+			for field := range strings.SplitSeq(strings.Trim(comment, "()"), ";") {
+				if field = strings.TrimSpace(field); strings.Contains(field, "/") && !strings.Contains(field, " ") {
+					own.WriteString("; " + field)
+				}
+			}
+		default:
+			own.WriteString(comment)
+		}
+		header = after
+	}
+	return own.String()
+}
+
+func containsAny(s string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
+}
+
+// cutComment cuts a header around its first comment, with its parentheses or square brackets. Comments may be nested,
+// and truncated ones have no end.
+func cutComment(header string) (before, comment, after string) {
+	start, depth := len(header), 0
+	for i, c := range []byte(header) {
+		switch c {
+		case '(', '[':
+			start = min(start, i)
+			depth++
+		case ')', ']':
+			if depth--; depth == 0 {
+				return header[:start], header[start : i+1], header[i+1:]
+			}
+			depth = max(depth, 0)
+		}
+	}
+	return header[:start], header[start:], ""
 }
 
 func isLetter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
 
-// words are names that programs use for themselves, and parts of the addresses that they give, in lower case.
+// words are names that programs use for themselves, and parts of the addresses that they give. They are patterns of
+// headers in lower case: "bot" ends a word, unlike in Caboto, and among browsers only Internet Explorer and Konqueror
+// are "compatible".
 var words = []string{
-	"bot", "crawl", "spider", "preview", "http", "monitor", "uptime", "scanner", "headless", "lighthouse", "imageproxy",
-	"validator",
-	"python", "libwww", "perl", "java/", "ruby", "php/", "curl/", "wget/", "dalvik/", "cfnetwork/", "nessus", "nikto",
-	"cardyb", "sqlmap", "selenium", "puppeteer", "playwright", "phantomjs",
+	`bots?(?:[^a-z]|$)`, `compatible; *(?:$|[^ mk]|m[^s]|k[^o])`, `like gecko;`,
+	`check(?:er)?(?:[^a-z0-9]|$)`, `scan(?:ner)?(?:[^a-z]|$)`, `audit(?:or)?(?:[^a-z]|$)`, `research(?:[^a-z]|$)`,
+	"crawl", "spider", "preview", "http", "monitor", "uptime", "inspect", "measurement", "diagnostic", "lookup",
+	"speed insights", "verification", "headless", "lighthouse", "imageproxy", "validator", "-google/", "cloudflare",
+	"python", "libwww", "perl", `java/\d`, "ruby", "php/", "curl/", "wget/", "dalvik/", "cfnetwork/", "nessus", "nikto",
+	"cardyb", "sqlmap", "selenium", "puppeteer", "playwright", "phantomjs", `safari/537\.36 rocket\.chat/`, "^viber",
 }
 
 // notWords contain words and are in headers of people: Cubot is a brand of phones, libhttp the library of a console's
@@ -142,7 +202,9 @@ func (m *matcher) match(header string) bool {
 			continue
 		}
 		for _, c := range m.literal[k] {
-			if strings.HasPrefix(header[i:], c.literal) && (c.whole == nil || c.whole.MatchString(header)) {
+			switch {
+			case !strings.HasPrefix(header[i:], c.literal):
+			case c.whole == nil, strings.Index(header, c.literal) == i && c.whole.MatchString(header): // tried once
 				return true
 			}
 		}

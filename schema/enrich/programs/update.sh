@@ -11,7 +11,10 @@ node -e '
 const fs = require("fs"), [here] = process.argv.slice(1);
 const read = (name) => fs.readFileSync("package/" + name, "utf8");
 const { version } = JSON.parse(read("package.json"));
-const crawlers = JSON.parse(read("crawler-user-agents.json"));
+const all = JSON.parse(read("crawler-user-agents.json"));
+// Apps of people, an app of Slack, a browser in an app and a build of Android.
+const people = ["Viber", "Sogou", "Sonic", "MetaIAB Facebook", "AP3A\\.240617\\.008"];
+const crawlers = all.filter((c) => !people.includes(c.pattern));
 const header = `# crawler-user-agents ${version}, under the license beside this file. Written by update.sh.\n`;
 const write = (name, lines) => fs.writeFileSync(`${here}/${name}`, header + [...new Set(lines)].join("\n") + "\n");
 write("patterns.txt", crawlers.map((c) => c.pattern));
