@@ -15,9 +15,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestFrozenLinkStore has a link store whose machine does not answer, as when it is paused: nothing is refused. Visitors
-// of cached links do not wait for it, whether or not their time has passed, and those of an edge that starts meanwhile
-// are counted.
+// TestFrozenLinkStore has a link store whose machine does not answer, as when it is paused: nothing is refused.
+// Visitors of cached links do not wait for it, whether or not their time has passed, and those of an edge that starts
+// meanwhile are counted.
 func TestFrozenLinkStore(t *testing.T) {
 	t.Parallel()
 	const ttl, lookup = 2 * time.Second, time.Second // the latter is defaultLookups
