@@ -124,6 +124,7 @@ etc/ssl/certs/ca-certificates.crt 644
 usr/bin/api 755
 usr/bin/edge 755
 usr/bin/ingest 755
+usr/bin/linkstream 755
 usr/bin/migrate-to 755
 usr/bin/standalone 755
 usr/share/zoneinfo.zip 644

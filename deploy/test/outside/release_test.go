@@ -161,14 +161,14 @@ func testArchive(t *testing.T, files map[string][]byte, system, arch string) {
 		testkit.Must(t, os.WriteFile(program, content, 0o700))
 		wantPlatform(t, content, system, arch)
 		if system == runtime.GOOS && arch == runtime.GOARCH {
-			out := output(t, inFolder(t, dir, program, "-version"))
+			out := output(t, inFolder(t, dir, program, "--version"))
 			if !strings.HasPrefix(out, path.Base(head.Name)+" "+version+" go") {
-				t.Errorf("-version prints %q", out)
+				t.Errorf("--version prints %q", out)
 			}
 		}
 	}
 	testkit.Equal(t, "files of "+name, names, []string{"CHANGELOG.md", "LICENSE", "README.md", "api", "edge", "ingest",
-		"manual/backup.md", "manual/install.md", "manual/operate.md", "manual/reference.md", "manual/scale.md",
+		"linkstream", "manual/backup.md", "manual/install.md", "manual/operate.md", "manual/reference.md", "manual/scale.md",
 		"manual/watch.md", "migrate-to", "standalone"})
 }
 

@@ -27,6 +27,7 @@ func buildPackages(t *testing.T, dir string) (first, second string) {
 	const build = `../../systemd/build-deb 1.0.0 $1 "$2"
 		dpkg-deb --extract "$2/linkstream_1.0.0_$1.deb" "$3/files"
 		mkdir "$3/programs"
+		mv "$3/files/usr/bin/linkstream" "$3/programs"
 		for program in "$3"/files/usr/bin/*; do mv "$program" "$3/programs/${program##*/linkstream-}"; done
 		../../systemd/build-deb 1.1.0 $1 "$2" "$3/programs"`
 	run(t, "sh", "-ec", build, "build", runtime.GOARCH, dir, t.TempDir())
@@ -52,7 +53,9 @@ func TestDebianPackage(t *testing.T) {
 		out := m.Run(t,
 			`getent passwd linkstream | cut -d: -f6-
 			stat -c '%n %a %U:%G' /etc/linkstream/edge.env /var/lib/linkstream /var/lib/linkstream/*
-			for program in standalone edge api ingest migrate-to; do linkstream-$program -version; done`)
+			for program in standalone edge api ingest migrate-to; do linkstream-$program -version; done
+			linkstream --version; zcat /usr/share/man/man1/linkstream.1.gz | grep -c '^.B LINKSTREAM_TOKEN$'
+			bash -c '. /usr/share/bash-completion/completions/linkstream; complete -p linkstream'`)
 		lines := regexp.MustCompile(`^/var/lib/linkstream:\S+nologin
 /etc/linkstream/edge.env 644 root:root
 /var/lib/linkstream 755 root:root
@@ -63,6 +66,9 @@ edge 1.0.0 go\S+ linux/\w+
 api 1.0.0 go\S+ linux/\w+
 ingest 1.0.0 go\S+ linux/\w+
 migrate-to 1.0.0 go\S+ linux/\w+
+linkstream 1.0.0 go\S+ linux/\w+
+1
+complete .*linkstream
 $`)
 		if !lines.MatchString(out) {
 			t.Errorf("printed\n%s", out)

@@ -26,7 +26,8 @@ const (
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/arm64"}
 
 // programs are those of an archive.
-var programs = []string{"./edge", "./ingest", "./api", "./deploy/standalone", "./deploy/migrate-to"}
+var programs = []string{"./edge", "./ingest", "./api", "./deploy/standalone", "./deploy/migrate-to",
+	"./api/cli/linkstream"}
 
 // documents are the files of an archive beside the programs.
 var documents = []string{"LICENSE", "CHANGELOG.md", "deploy/README.md", "deploy/manual/install.md",
@@ -39,8 +40,9 @@ func (r *release) buildArchives(ctx context.Context) error {
 		system, arch, _ := strings.Cut(p, "/")
 		name := fmt.Sprintf("linkstream_%s_%s_%s", r.version, system, arch)
 		bin := r.programsOf(system, arch)
-		args := append([]string{"build", "-trimpath", "-buildvcs=false",
-			"-ldflags", "-s -w -X linkstream/schema/service.version=" + r.version, "-o", bin + "/"}, programs...)
+		args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", bin + "/", "-ldflags",
+			strings.ReplaceAll("-s -w -X linkstream/schema/service.version=V -X linkstream/api/cli.version=V", "V", r.version)},
+			programs...)
 		env := []string{"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1", "GOOS=" + system, "GOARCH=" + arch}
 		if err := r.command(ctx, env, "go", args...); err != nil {
 			return err
