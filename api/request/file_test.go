@@ -1,14 +1,19 @@
 package request_test
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"linkstream/api/request"
+	"linkstream/schema/testkit"
 )
 
 // move sends size bytes from one end of a connection to the other, in parts of 1 KiB. Each end pauses after each part.
@@ -87,5 +92,52 @@ func wantMoved(t *testing.T, n, size int, err error, took time.Duration, whole b
 	}
 	if !whole && (!errors.Is(err, os.ErrDeadlineExceeded) || took > 2*request.FilePatience+time.Minute+2*pause) {
 		t.Errorf("it ends after %v with %v", took, err)
+	}
+}
+
+// A file may take longer than the server gives to any other request, from its first byte on.
+func TestReceiveFile(t *testing.T) {
+	t.Parallel()
+	const timeout, parts = 300 * time.Millisecond, 8
+	read := map[string]func(http *fasthttp.RequestCtx) error{
+		"/file": func(http *fasthttp.RequestCtx) error {
+			n, err := io.Copy(io.Discard, request.ReceiveFile(http))
+			if err == nil && n != parts<<10 {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		},
+		"/other": func(http *fasthttp.RequestCtx) error { return request.ReadBody(http, parts<<10) },
+	}
+	server := &fasthttp.Server{ReadTimeout: timeout, StreamRequestBody: true, MaxRequestBodySize: 1,
+		Handler: func(http *fasthttp.RequestCtx) {
+			if read[string(http.Path())](http) != nil {
+				http.SetStatusCode(fasthttp.StatusRequestTimeout)
+				http.SetConnectionClose()
+			}
+		}}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Shutdown() })
+	for path, want := range map[string]bool{"/file": true, "/other": false} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", listener.Addr().String())
+			testkit.Must(t, err)
+			defer conn.Close()
+			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", path, parts<<10)
+			for i := 0; i < parts && err == nil; i++ { // a server that has given up may reset the connection
+				_, err = conn.Write(make([]byte, 1<<10))
+				time.Sleep(timeout / parts * 2)
+			}
+			var answer fasthttp.Response
+			if err == nil {
+				err = answer.Read(bufio.NewReader(conn))
+			}
+			if got := err == nil && answer.StatusCode() == fasthttp.StatusOK; got != want {
+				t.Errorf("status %d, error %v", answer.StatusCode(), err)
+			}
+		})
 	}
 }
