@@ -73,12 +73,11 @@ const (
 // desktop sites, browsers name a Mac, and all but Safari also themselves.
 var systems = names{
 	{"Windows Phone", windowsPhone}, {"like Android", linux}, {"OpenHarmony", harmony}, {"Tizen", linux},
-	{"Android", android}, {"Adr ", android}, {"HarmonyOS", harmony}, {"SamsungBrowser/", android},
-	{"CriOS/", iOS}, {"FxiOS/", iOS}, {"EdgiOS/", iOS}, {"OPiOS/", iOS}, {"OPT/", iOS}, {"GSA/", iOS}, {" Mobile/", iOS},
-	{"FBSN/i", iOS}, {"FBAN/FBIOS", iOS}, {"ForiOS;", iOS},
-	{"iPhone", iOS}, {"iPad", iOS}, {"iPod", iOS},
-	{"Windows", windows}, {"Macintosh", macOS}, {"CrOS", chromeOS}, {"BlackBerry", blackBerry}, {"BB10", blackBerry},
-	{"FreeBSD", freeBSD}, {"Linux", linux}, {"; android ", android}, {"[FBAN/", android},
+	{"Android", android}, {"Adr ", android}, {"HarmonyOS", harmony}, {"SamsungBrowser/", android}, {"CriOS/", iOS},
+	{"FxiOS/", iOS}, {"EdgiOS/", iOS}, {"OPiOS/", iOS}, {"OPT/", iOS}, {"GSA/", iOS}, {" Mobile/", iOS},
+	{"FBSN/i", iOS}, {"FBAN/FBIOS", iOS}, {"ForiOS;", iOS}, {"iPhone", iOS}, {"iPad", iOS}, {"iPod", iOS},
+	{"Windows", windows}, {"Macintosh", macOS}, {"CrOS", chromeOS}, {"BlackBerry", blackBerry},
+	{"BB10", blackBerry}, {"FreeBSD", freeBSD}, {"Linux", linux}, {"; android ", android}, {"FBAN/", android},
 }
 
 // browsers begin with apps that show pages, which also name the browser of the system.
@@ -86,26 +85,26 @@ var browsers = names{
 	{"Instagram", "Instagram App"}, {"Barcelona ", "Threads App"}, {"MicroMessenger/", "WeChat App"},
 	{"Messenger", "Messenger App"}, {"MESSENGER", "Messenger App"}, {"Orca-Android", "Messenger App"},
 	{"FBAN/", "Facebook App"}, {"FB_IAB/", "Facebook App"}, {"MetaIAB ", "Facebook App"},
-	{"BytedanceWebview", "TikTok App"}, {"musical_ly", "TikTok App"}, {"trill_", "TikTok App"},
-	{"Snapchat", "Snapchat App"}, {"LinkedInApp", "LinkedIn App"}, {"Twitter for ", "X App"},
-	{"TwitterAndroid", "X App"}, {" Line/", "LINE App"},
-	{"KAKAOTALK", "KakaoTalk App"}, {"Pinterest", "Pinterest App"}, {"Reddit/", "Reddit App"},
-	{"Telegram-", "Telegram App"}, {"Viber/", "Viber App"}, {"Zalo ", "Zalo App"}, {"NAVER(", "NAVER App"},
-	{" QQ/", "QQ App"}, {"Weibo ", "Weibo App"}, {"Slack/", "Slack App"}, {"discord/", "Discord App"},
-	{"Teams/", "Teams App"}, {"GSA/", "Google App"},
+	{"BytedanceWebview", "TikTok App"}, {"musical_ly", "TikTok App"}, {"musically/", "TikTok App"},
+	{"trill_", "TikTok App"}, {"Snapchat", "Snapchat App"}, {"LinkedInApp", "LinkedIn App"},
+	{"Twitter for ", "X App"}, {"TwitterAndroid", "X App"}, {" Line/", "LINE App"}, {"KAKAOTALK", "KakaoTalk App"},
+	{"Pinterest", "Pinterest App"}, {"Reddit/", "Reddit App"}, {"Telegram-", "Telegram App"},
+	{"Viber/", "Viber App"}, {"Zalo ", "Zalo App"}, {"NAVER(", "NAVER App"}, {" QQ/", "QQ App"},
+	{"Weibo ", "Weibo App"}, {"Slack/", "Slack App"}, {"discord/", "Discord App"}, {"Teams/", "Teams App"},
+	{"GSA/", "Google App"},
 
 	{"OPR/", "Opera"}, {"OPX/", "Opera"}, {"OPT/", "Opera Touch"}, {"Opera Mini/", "Opera Mini"},
 	{"OPiOS/", "Opera Mini"}, {"Opera", "Opera"}, {"EdgiOS/", "Edge"}, {"EdgA/", "Edge"}, {"Edg/", "Edge"},
-	{"Edge/", "Edge"}, {"YaBrowser/", "Yandex Browser"}, {"Vivaldi/", "Vivaldi"}, {"UCBrowser/", "UC Browser"},
-	{"UCWEB/", "UC Browser"}, {" UBrowser/", "UC Browser"}, {"QQBrowser/", "QQ Browser"},
-	{"MiuiBrowser/", "Miui Browser"}, {"HuaweiBrowser/", "Huawei Browser"},
-	{"HeyTapBrowser/", "HeyTap Browser"}, {"VivoBrowser/", "Vivo Browser"},
-	{"DuckDuckGo/", "DuckDuckGo"}, {"Ddg/", "DuckDuckGo"}, {"Safari/604.1 Brave", "Brave"}, {"Whale/", "Whale"},
-	{"coc_coc_browser/", "Coc Coc"}, {"OculusBrowser/", "Oculus Browser"}, {"Silk/", "Silk"},
-	{"SamsungBrowser/", "Samsung Browser"}, {"Focus/", "Firefox Focus"}, {"Klar/", "Firefox Focus"},
-	{"FxiOS/", "Firefox"}, {"Firefox/", "Firefox"}, {"CriOS/", "Chrome"}, {"MSIE ", "Internet Explorer"},
-	{"Trident/", "Internet Explorer"}, {"Chrome/", "Chrome"}, {"; Android", "Android browser"}, {"Safari", "Safari"},
-	{"Lynx/", "Lynx"}, {"w3m/", "w3m"}, {"Links (", "Links"}, {"ELinks/", "ELinks"},
+	{"Edge/", "Edge"}, {"YaBrowser/", "Yandex Browser"}, {"YaSearchBrowser/", "Yandex Browser"},
+	{"Vivaldi/", "Vivaldi"}, {"UCBrowser/", "UC Browser"}, {"UCWEB/", "UC Browser"}, {" UBrowser/", "UC Browser"},
+	{"QQBrowser/", "QQ Browser"}, {"MiuiBrowser/", "Miui Browser"}, {"HuaweiBrowser/", "Huawei Browser"},
+	{"HeyTapBrowser/", "HeyTap Browser"}, {"VivoBrowser/", "Vivo Browser"}, {"DuckDuckGo/", "DuckDuckGo"},
+	{"Ddg/", "DuckDuckGo"}, {"Safari/604.1 Brave", "Brave"}, {"Whale/", "Whale"}, {"coc_coc_browser/", "Coc Coc"},
+	{"OculusBrowser/", "Oculus Browser"}, {"Silk/", "Silk"}, {"SamsungBrowser/", "Samsung Browser"},
+	{"Focus/", "Firefox Focus"}, {"Klar/", "Firefox Focus"}, {"FxiOS/", "Firefox"}, {"Firefox/", "Firefox"},
+	{"CriOS/", "Chrome"}, {"MSIE ", "Internet Explorer"}, {"Trident/", "Internet Explorer"}, {"Chrome/", "Chrome"},
+	{"; Android", "Android browser"}, {"Safari", "Safari"}, {"Lynx/", "Lynx"}, {"w3m/", "w3m"},
+	{"Links (", "Links"}, {"ELinks/", "ELinks"},
 }
 
 var bots = names{
@@ -118,9 +117,12 @@ var bots = names{
 }
 
 // elsewhere are parts of the headers of televisions, consoles, headsets, cars and watches.
-var elsewhere = []string{"BRAVIA", "CrKey", "Chromecast", "NetCast", "(DTV", "Web0S", "VIDAA", "Roku", "MIBOX",
-	"Nexus Player", "PlayStation", "PLAYSTATION", "(PS3", "Nintendo", "Xbox", "OculusBrowser/", "; Quest 2", "; Quest 3",
-	"; Quest Pro", "PicoBrowser/", "Wolvic/", " VR Safari", "Mobile VR;", "Tesla/", "QtCarBrowser", "watchOS"}
+var elsewhere = []string{
+	"BRAVIA", "CrKey", "Chromecast", "NetCast", "(DTV", "Web0S", "OMI/", "Viera", "VIDAA", "Roku", "MIBOX",
+	"Nexus Player", "PlayStation", "PLAYSTATION", "(PS3", "Nintendo", "Xbox", "OculusBrowser/", "; Quest 2",
+	"; Quest 3", "; Quest Pro", "PicoBrowser/", "Wolvic/", " VR Safari", "Mobile VR;", "Tesla/", "QtCarBrowser",
+	"watchOS", "tvOS",
+}
 
 // television matches the word TV, also in SmartTV but not in HTV31, a phone, and the models of Fire TV.
 var television = regexp.MustCompile(`(?:^|[^A-Z])TV(?:[^A-Za-z]|$)|; AFT[A-Z]`)
@@ -140,7 +142,7 @@ func device(header, os string) schema.Device {
 	case phone, os == iOS, os == android, os == windowsPhone, os == blackBerry,
 		os == harmony && !contains(header, "(PC;"):
 		return schema.Mobile
-	case os != schema.OtherName:
+	case os != schema.OtherName, contains(header, "X11"):
 		return schema.Desktop
 	default:
 		return ""

@@ -28,7 +28,7 @@ func Match(header string) bool {
 // Text browsers and old phones send no comment, and some apps one in square brackets.
 func hasBrowserForm(header string) bool {
 	switch {
-	case strings.Contains(header, "[FBAN/"):
+	case strings.Contains(header, "FBAN/"):
 		return true
 	case header == "" || !isLetter(header[0]):
 		return false
@@ -46,8 +46,10 @@ func hasBrowserForm(header string) bool {
 // deviceMarks are parts of comments that describe a device of Android, UC Browser or KaiOS.
 var deviceMarks = []string{"ndroid", "Adr ", "(Mobile;"}
 
+// productOrURL matches the fields of a device's comment by which programs name themselves: Storebot-Google/1.0.
+var productOrURL = regexp.MustCompile(`^[^ ]*/v?\d|://`)
+
 // withoutDevices returns a header without the descriptions of devices: models, code names and carriers are any words.
-// Of a comment it keeps products with a version, such as Storebot-Google/1.0, by which programs name themselves there.
 func withoutDevices(header string) string {
 	if !containsAny(header, deviceMarks) && !strings.Contains(header, "[FB") {
 		return header
@@ -60,7 +62,7 @@ func withoutDevices(header string) string {
 		case strings.HasSuffix(before, "Android "), strings.HasPrefix(comment, "[FB"): // nothing but the device
 		case containsAny(comment, deviceMarks):
 			for field := range strings.SplitSeq(strings.Trim(comment, "()"), ";") {
-				if field = strings.TrimSpace(field); strings.Contains(field, "/") && !strings.Contains(field, " ") {
+				if field = strings.TrimSpace(field); productOrURL.MatchString(field) {
 					own.WriteString("; " + field)
 				}
 			}

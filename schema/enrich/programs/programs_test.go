@@ -47,6 +47,7 @@ func TestWordsInDevices(t *testing.T) {
 			"Mozilla/5.0 (Android 14; Mobile; %s; rv:132.0) Gecko/132.0 Firefox/132.0",
 			"Mozilla/5.0 (Mobile; %s_4G; rv:48.0) Gecko/48.0 Firefox/48.0 KAIOS/2.5",
 			"Instagram 308.0.0.36.109 Android (33/13; 440dpi; 1080x2180; %[1]s/%[1]s; %[1]s; %[1]s; mt6877; de_DE; 5)",
+			"com.zhiliaoapp.musically/2022405030 (Linux; U; Android 12; en_US; %[1]s; Build/%[1]s; Cronet/TTNetVersion:1)",
 			"[FBAN/FB4A;FBAV/567.1.0.52.74;FBCR/%[1]s;FBMF/%[1]s;FBBD/%[1]s;FBDV/%[1]s;FBSV/16;FBOP/1]",
 			"Mozilla/5.0 (Linux; Android 13; K; wv) " + webkit + " [FB_IAB/FB4A;FBDV/%s;]",
 			"Mozilla/5.0 (Linux; Android 13; K; wv) " + webkit + " Telegram-Android/11.4.2 (Xiaomi %s; Android 13; SDK 33)",
