@@ -73,6 +73,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 func (c *command) exitCode(err error) int {
 	var refused *client.Error
+	var unanswered *url.Error
 	switch {
 	case !c.started, errors.As(err, new(usageError)):
 		return exitUsage
@@ -81,26 +82,10 @@ func (c *command) exitCode(err error) int {
 		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 			return exitUnreachable
 		}
-	case errors.As(err, new(unreachable)):
+	case errors.As(err, &unanswered) && !errors.Is(err, context.Canceled):
 		return exitUnreachable
 	}
 	return exitRefused
-}
-
-// unreachable is an error of a request without an answer.
-type unreachable struct{ error }
-
-func (u unreachable) Unwrap() error { return u.error }
-
-// reach sends requests for the client, and marks the ones that get no answer.
-type reach struct{ client.Sender }
-
-func (r *reach) Do(req *http.Request) (*http.Response, error) {
-	resp, err := r.Sender.Do(req)
-	if err != nil && req.Context().Err() == nil {
-		err = unreachable{err}
-	}
-	return resp, err
 }
 
 func (c *command) root() *cobra.Command {
@@ -142,10 +127,10 @@ func (c *command) connectTo(base, token string) (*client.Client, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, usagef("%q is not an address such as https://links.example.com", base)
 	}
-	sender := client.Sender{Token: token, Agent: "linkstream/" + version, Waits: func(wait time.Duration) {
+	sender := &client.Sender{Token: token, Agent: "linkstream/" + version, Waits: func(wait time.Duration) {
 		fmt.Fprintf(c.err, "The service asks to wait %v.\n", wait)
 	}}
-	return client.Connect(base, token, client.WithHTTPClient(&reach{sender}))
+	return client.Connect(base, token, client.WithHTTPClient(sender))
 }
 
 // query returns an editor that adds parameters to the query of a request.

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -74,7 +75,7 @@ func TestWordsOfStrangers(t *testing.T) {
 		"QR codes, not PNGs": {[]string{"qr", "x"}, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, errOut := run(t, c.input, c.command...)
+			out, errOut, _ := run(t, c.input, c.command...)
 			for _, r := range out + errOut {
 				if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' {
 					t.Errorf("%U is in\n%q\n%q", r, out, errOut)
@@ -94,6 +95,44 @@ func TestWordsOfStrangers(t *testing.T) {
 	}
 }
 
+func TestExitCodes(t *testing.T) {
+	batches := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := path.Base(r.URL.Path)
+		status, err := strconv.Atoi(name)
+		switch {
+		case name == "domains":
+			_, _ = io.WriteString(w, `{"data": [], "meta": {"last_page": 1}}`)
+		case name == "bulk" && batches == 0:
+			batches++
+			result := `{"success": true, "hash": "x"}`
+			_, _ = io.WriteString(w, `{"results": [`+strings.Repeat(result+",", 999)+result+`]}`)
+		case name == "bulk":
+			w.WriteHeader(http.StatusInternalServerError)
+		case err == nil:
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"message": "Status `+name+`."}`)
+		default: // an answer that breaks off
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, `{"link": `)
+		}
+	}))
+	defer server.Close()
+	t.Setenv("LINKSTREAM_URL", server.URL+"/")
+	t.Setenv("LINKSTREAM_TOKEN", "ls_token")
+	for name, want := range map[string]int{"401": 1, "404": 1, "422": 1, "429": 1, "500": 1, "502": 3, "503": 3, "504": 3,
+		"broken": 3} {
+		if _, errOut, code := run(t, "", "show", name); code != want || errOut == "" {
+			t.Errorf("show %s: exit code %d, want %d: %s", name, code, want, errOut)
+		}
+	}
+	file := "long_url\n" + strings.Repeat("https://example.com/\n", 1500)
+	if _, errOut, code := run(t, file, "import", "-"); code != 1 || !strings.Contains(errOut, "1000 links created") ||
+		!strings.Contains(errOut, "before line 1002, run it again to go on") {
+		t.Errorf("an import that is refused in between: exit code %d: %s", code, errOut)
+	}
+}
+
 func mustJSON(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
@@ -102,7 +141,7 @@ func mustJSON(t *testing.T, value any) string {
 }
 
 // run runs the command in this process with its outputs in files.
-func run(t *testing.T, input string, args ...string) (stdout, stderr string) {
+func run(t *testing.T, input string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var files [3]*os.File
 	for i := range files {
@@ -112,10 +151,10 @@ func run(t *testing.T, input string, args ...string) (stdout, stderr string) {
 		files[i] = file
 	}
 	testkit.Must(t, os.WriteFile(files[0].Name(), []byte(input), 0o600))
-	cli.Run(t.Context(), args, files[0], files[1], files[2])
+	code = cli.Run(t.Context(), args, files[0], files[1], files[2])
 	out, err := os.ReadFile(files[1].Name())
 	testkit.Must(t, err)
 	errOut, err := os.ReadFile(files[2].Name())
 	testkit.Must(t, err)
-	return string(out), string(errOut)
+	return string(out), string(errOut), code
 }

@@ -23,6 +23,9 @@ var exportColumns = []string{
 	"expired_url", "forward_query", "rules", "variants", "card", "max_clicks", columnHasPassword, "clicks",
 }
 
+// byteOrderMark begins the file: without it, Excel on Windows takes it for another encoding.
+const byteOrderMark = "\ufeff"
+
 const (
 	columnAlias       = "alias"
 	columnDomain      = "domain" // a host, "" for the default domain
@@ -41,7 +44,7 @@ func (c *command) exportCommand() *cobra.Command {
 		}
 		write := func(part []byte) error { _, err := c.out.Write(part); return err }
 		if c.terminal {
-			write = func(part []byte) error { return c.print(string(part)) }
+			write = func(part []byte) error { return c.print(strings.TrimPrefix(string(part), byteOrderMark)) }
 		}
 		if len(args) == 0 || args[0] == "-" {
 			return c.export(cmd.Context(), api, filter, write)
@@ -76,6 +79,7 @@ func (c *command) export(ctx context.Context, api *client.Client, filter client.
 	rows := csv.NewWriter(&part)
 	rows.UseCRLF = true
 	if !c.json {
+		part.WriteString(byteOrderMark)
 		_ = rows.Write(exportColumns) // a bytes.Buffer takes everything
 	}
 	seen := map[string]bool{} // a link that is deleted meanwhile moves others to the page before

@@ -56,10 +56,7 @@ and nothing is created; the service judges URLs and aliases only when it creates
 			return err
 		}
 		i := importer{c: c, api: api, dry: dry}
-		if err := i.all(cmd.Context(), rows); err != nil {
-			return err
-		}
-		return i.report()
+		return errors.Join(i.all(cmd.Context(), rows), i.report())
 	}
 	return cmd
 }
@@ -223,7 +220,7 @@ func newRowReader(file io.Reader, hosts map[int64]string) (*rowReader, error) {
 		return nil, usagef("the file is not CSV: %w", err)
 	}
 	for i, column := range columns {
-		columns[i] = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(column, "\ufeff")))
+		columns[i] = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(column, byteOrderMark)))
 		if _, known := readers[columns[i]]; !known {
 			return nil, usagef("the column %q is none of an export; the dashboard imports files of other services", column)
 		}

@@ -46,7 +46,7 @@ login.json in the folder linkstream of your configuration.`,
 			if err != nil {
 				return err
 			}
-			if err := saveLogin(login{args[0], token}); err != nil {
+			if err := saveLogin(login{strings.TrimRight(args[0], "/"), token}); err != nil {
 				return err
 			}
 			return c.print(cell(account.Account.Email) + "\n")
@@ -133,7 +133,7 @@ func (c *command) credentials() (base, token string, err error) {
 			return "", "", fmt.Errorf("read the login: %w", err)
 		}
 	}
-	base = cmp.Or(c.url, os.Getenv("LINKSTREAM_URL"), saved.URL)
+	base = strings.TrimRight(cmp.Or(c.url, os.Getenv("LINKSTREAM_URL"), saved.URL), "/")
 	if base == "" {
 		return "", "", usagef(`there is no address: run "linkstream login URL", or set LINKSTREAM_URL`)
 	}

@@ -96,7 +96,8 @@ func (c *command) printCode(drawn []byte) error {
 }
 
 // readModules returns the modules of a code in an image, dark ones as true. Its upper left corner is a dark bar of
-// seven modules.
+// seven modules, and its width is 17 modules and a multiple of four (ISO/IEC 18004). Modules need not have the same
+// number of pixels.
 func readModules(img image.Image) ([][]bool, error) {
 	dark := func(x, y int) bool {
 		red, _, _, _ := img.At(x, y).RGBA()
@@ -111,15 +112,16 @@ func readModules(img image.Image) ([][]bool, error) {
 	for first+bar < size && dark(first+bar, first) {
 		bar++
 	}
-	scale := bar / 7
-	if scale == 0 {
+	if bar < 7 {
 		return nil, errors.New("the image is not one of a QR code")
 	}
-	modules := make([][]bool, (size-2*first)/scale)
+	width := size - 2*first
+	count := 17 + (width*7/bar-17+2)/4*4
+	modules := make([][]bool, count)
 	for y := range modules {
-		modules[y] = make([]bool, len(modules))
+		modules[y] = make([]bool, count)
 		for x := range modules {
-			modules[y][x] = dark(first+x*scale+scale/2, first+y*scale+scale/2)
+			modules[y][x] = dark(first+(2*x+1)*width/(2*count), first+(2*y+1)*width/(2*count))
 		}
 	}
 	return modules, nil

@@ -19,6 +19,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,8 +117,8 @@ func (s *Sender) send(req *http.Request) (*http.Response, error) {
 	resp, err := once.Do(req.WithContext(ctx))
 	if err != nil {
 		silence.Stop()
-		if cause := context.Cause(ctx); cause != nil {
-			err = fmt.Errorf("%s %s: %w", req.Method, req.URL.Redacted(), cause)
+		if context.Cause(ctx) == errSilent {
+			err = &url.Error{Op: req.Method, URL: req.URL.Redacted(), Err: errSilent}
 		}
 		end(nil)
 		return nil, err
@@ -169,7 +170,8 @@ func (e *Error) Error() string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// Read returns the body of a successful answer, and an *Error for any other. It takes the results of a call of Client.
+// Read returns the body of a successful answer, an *Error for any other, and a *url.Error if there is none, or a part of
+// one, as package net/http does. It takes the results of a call of Client.
 // T is the type of the body, json.RawMessage for the body as it is, or []byte for a body that is not JSON.
 func Read[T any](resp *http.Response, err error) (answer T, _ error) {
 	if err != nil {
@@ -178,7 +180,7 @@ func Read[T any](resp *http.Response, err error) (answer T, _ error) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return answer, fmt.Errorf("read the answer: %w", err)
+		return answer, &url.Error{Op: "Read", URL: resp.Request.URL.Redacted(), Err: err}
 	}
 	if resp.StatusCode/100 != 2 {
 		return answer, failure(resp, body)

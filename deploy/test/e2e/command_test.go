@@ -199,7 +199,7 @@ func testCommandLinks(t *testing.T, s *system, u *commandUser) {
 		t.Errorf("list --deleted prints %q", rows)
 	}
 	u.run(t, "restore", "made")
-	u.fails(t, 1, []string{"restore", "made"}, "deleted no link")
+	u.fails(t, 1, []string{"restore", "nothing-here"}, "deleted no link")
 	if rows = u.run(t, "list"); !strings.HasPrefix(rows, "made\t") {
 		t.Errorf("list prints %q", rows)
 	}
