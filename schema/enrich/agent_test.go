@@ -88,6 +88,17 @@ func TestKnownNames(t *testing.T) {
 			t.Errorf("%q is %q on %q, which no rule can name", k.header, a.Browser, a.OS)
 		}
 	}
+	for _, name := range []string{"Opera Touch", "Huawei Browser", "Miui Browser", "Android browser", "TikTok App",
+		"Headless Chrome", "Google Ads Bot", "PostmanRuntime"} { // rules of 1.0.0 may name them
+		if !enrich.KnownBrowser(name) {
+			t.Errorf("no rule can name %q", name)
+		}
+	}
+	for _, name := range []string{"Windows Phone", "FreeBSD", "ChromeOS", "BlackBerry", "Harmony"} {
+		if !enrich.KnownOS(name) {
+			t.Errorf("no rule can name %q", name)
+		}
+	}
 	for _, name := range []string{"", "chrome", "Netscape"} {
 		if enrich.KnownBrowser(name) || enrich.KnownOS(name) {
 			t.Errorf("%q is a known name", name)
