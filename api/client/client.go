@@ -170,9 +170,9 @@ func (e *Error) Error() string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// Read returns the body of a successful answer, an *Error for any other, and a *url.Error if there is none, or a part of
-// one, as package net/http does. It takes the results of a call of Client.
-// T is the type of the body, json.RawMessage for the body as it is, or []byte for a body that is not JSON.
+// Read returns the body of a successful answer, an *Error for any other, and a *url.Error, as package net/http does, if
+// there is no answer or a part of one. It takes the results of a call of Client. T is the type of the body,
+// json.RawMessage for the body as it is, or []byte for a body that is not JSON.
 func Read[T any](resp *http.Response, err error) (answer T, _ error) {
 	if err != nil {
 		return answer, err
