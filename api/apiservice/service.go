@@ -146,7 +146,8 @@ func (s *Service) compose(cfg Config) error {
 	shares := sharing.New(s.url, s.links, s.shortener, cfg.Now)
 	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Live: s.live,
 		Shortener: s.shortener, Shares: shares,
-		Domains: s.domains, Imports: s.imports, Work: work, Requests: requests, Log: s.log}
+		Domains: s.domains, Imports: s.imports, Work: work, Requests: requests,
+		Document: rest.Document(), Log: s.log}
 	s.pages, err = dashboard.New(
 		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen,
 			TrustedProxies: cfg.TrustedProxies,
@@ -158,8 +159,8 @@ func (s *Service) compose(cfg Config) error {
 		return err
 	}
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks,
-		lag.CountedUntil, s.live, s.webhooks, shares, cfg.CORSOrigins, work, requests,
-		s.log)
+		lag.CountedUntil, s.live, s.webhooks, shares, cfg.CORSOrigins, s.pages.AnswerReference,
+		work, requests, s.log)
 	s.passwords = linkpassword.New(s.links, s.shortener.Passwords(), cfg.Now, requests, s.log)
 	s.server = newServer(&router{api: api, pages: s.pages, passwords: s.passwords,
 		anonymous: request.NewAnonymous(s.metrics, max(1, service.CPUs()/2)),

@@ -54,6 +54,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	if d.busyPage, err = d.renderBusy(); err != nil {
 		return nil, err
 	}
+	d.reference = d.newReference(parts.Document)
 	d.router = router.New()
 	d.router.RedirectTrailingSlash, d.router.RedirectFixedPath = false, false // each page has one path
 	d.router.HandleOPTIONS = false
@@ -82,6 +83,11 @@ func (d *Dashboard) routes() {
 	d.route(fasthttp.MethodGet, pathRobots, admitNobody, request.Constant, func(c *call) error {
 		c.http.SetContentType("text/plain; charset=utf-8")
 		c.http.SetBodyString("User-agent: *\nDisallow: /\n")
+		return nil
+	})
+	d.route(fasthttp.MethodGet, pathAgents, admitNobody, request.Constant, func(c *call) error {
+		c.http.SetContentType("text/plain; charset=utf-8")
+		c.http.SetBodyString(agentsText)
 		return nil
 	})
 	d.router.GET(assetRoot+"{file}", d.serveAsset)

@@ -51,6 +51,7 @@ type Dashboard struct {
 	pace      *turns.Bucket // by account
 	readers   *readers      // of shared reports
 	busyPage  []byte
+	reference func() (referencePage, error)
 	assets    assets
 	router    *router.Router
 	answer    fasthttp.RequestHandler  // router, with compressed answers
@@ -124,11 +125,11 @@ func (d *Dashboard) route(method, path string, admit guard, price request.Price,
 // makePage returns the name of a page's template and the page's data.
 type makePage func(*call) (template string, data any, err error)
 
-// Owns reports whether the dashboard handles a request: all paths below Root, pathRobots, and if a browser asks for
-// them all other paths that are not the API's.
+// Owns reports whether the dashboard handles a request: all paths below Root, pathRobots, pathAgents, and if a browser
+// asks for them all other paths that are not the API's.
 func Owns(http *fasthttp.RequestCtx) bool {
 	path := string(http.URI().PathOriginal())
-	if path == Root || strings.HasPrefix(path, Root+"/") || path == pathRobots {
+	if path == Root || strings.HasPrefix(path, Root+"/") || path == pathRobots || path == pathAgents {
 		return true
 	}
 	read := http.IsGet() || http.IsHead()
@@ -246,5 +247,6 @@ type Parts struct {
 	Imports   *transfer.Uploads
 	Work      *request.Work
 	Requests  *request.Recorder
+	Document  []byte // in OpenAPI, of the API
 	Log       *slog.Logger
 }

@@ -57,10 +57,14 @@ const (
 	pathShare      = root + "/shares/{id}"
 	pathAccount    = root + "/account"
 	pathOpenAPI    = root + "/openapi.json"
+	pathReference  = root + "/docs"
 )
 
 //go:embed openapi.json
 var openAPI []byte
+
+// Document returns the OpenAPI document of the API, which must not be changed.
+func Document() []byte { return openAPI }
 
 const (
 	// callTimeout bounds the time that one request may wait for the stores.
@@ -84,6 +88,7 @@ type API struct {
 	shares       *sharing.Shares
 	bodies       *turns.Bound // bytes of large bodies
 	origins      Origins
+	reference    func(*fasthttp.RequestCtx) error
 	work         *request.Work
 	router       *router.Router
 	prices       map[string]request.Price // by method and path
@@ -103,14 +108,15 @@ type linkStore interface {
 }
 
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
+// reference answers with the page that explains the API.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *links.Shortener, store linkStore,
 	clicks *reads.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub,
-	webhooks *webhook.Sender, shares *sharing.Shares, origins Origins, work *request.Work, requests *request.Recorder,
-	log *slog.Logger) *API {
+	webhooks *webhook.Sender, shares *sharing.Shares, origins Origins,
+	reference func(*fasthttp.RequestCtx) error, work *request.Work, requests *request.Recorder, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: store, clicks: clicks, countedUntil: countedUntil,
 		live: streams, webhooks: webhooks, shares: shares, bodies: request.NewBodies(),
-		origins: origins, work: work, prices: map[string]request.Price{}, requests: requests, log: log,
+		origins: origins, reference: reference, work: work, prices: map[string]request.Price{}, requests: requests, log: log,
 	}
 	a.router = router.New()
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // see open
@@ -135,6 +141,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.routeShares()
 	a.route(fasthttp.MethodGet, pathAccount, request.Constant, a.getAccount)
 	a.route(fasthttp.MethodGet, pathOpenAPI, request.Constant, a.describe)
+	a.route(fasthttp.MethodGet, pathReference, request.Constant, func(c *call) error { return a.reference(c.http) })
 	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }
 	a.router.MethodNotAllowed = func(http *fasthttp.RequestCtx) { a.fail(http, errMethod) } // the router has set Allow
 	a.router.GlobalOPTIONS = a.answerOptions
@@ -194,7 +201,7 @@ func (a *API) route(method, path string, price request.Price, handle func(*call)
 // scopeOf returns the scope that a token needs for a method of a path, "" if it needs none.
 func scopeOf(method, path string) string {
 	switch {
-	case path == pathOpenAPI || path == pathAccount:
+	case path == pathOpenAPI || path == pathReference || path == pathAccount:
 		return ""
 	case strings.HasPrefix(path, pathWebhooks):
 		return schema.ScopeWebhooks
@@ -275,7 +282,8 @@ func (a *API) open(http *fasthttp.RequestCtx, turn *request.Turn) (*call, error)
 		path = bare // the same resource
 		http.URI().SetPath(path)
 	}
-	c.takesBody = c.inAPI && !a.origins.asks(http) && (path != pathOpenAPI || !http.IsGet() && !http.IsHead())
+	open := (path == pathOpenAPI || path == pathReference) && (http.IsGet() || http.IsHead())
+	c.takesBody = c.inAPI && !open && !a.origins.asks(http)
 	if c.takesBody {
 		return c, a.admit(c)
 	}

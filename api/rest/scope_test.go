@@ -31,6 +31,7 @@ type scopeCase struct {
 var scopeCases = []scopeCase{
 	{"GET /api/v1/account", "", "", []string{anyScopes}},
 	{"GET /api/v1/openapi.json", "", "", []string{anyScopes}},
+	{"GET /api/v1/docs", "", "", []string{anyScopes}},
 	{"GET /api/v1/links", "", "", []string{readLinks}},
 	{"GET /api/v1/links", "/api/v1/links?deleted=true", "", []string{readLinks}},
 	{"GET /api/v1/links/{hash}", "/api/v1/links/HASH", "", []string{readLinks}},
