@@ -4,7 +4,7 @@
 //   - Short reads take milliseconds: the statistics of a link, the clicks of a page of links, the clicks of an account
 //     by day. They have half of the store's readers. An account may use all of them while nobody else waits.
 //   - Long reads grow with what the account has: reports, searches, lists by tag or clicks, tags, exports. They have
-//     the other half. One account may use half of that, so that others need not wait until its long reads end.
+//     the other half. One account may use a quarter of that, so that others need not wait until its long reads end.
 //
 // Reads of a few rows by their keys take no turns. The readers of an account's shared reports are a client of their
 // own.
@@ -51,7 +51,7 @@ func newStore(name string, readers int, set *metrics.Set) *store {
 	long := max(1, readers/2)
 	limits := turns.Limits{Places: max(1, readers-long), Waiting: maxWaiting, WaitingEach: maxWaitingEach}
 	s := &store{short: turns.New(limits), full: refused("full"), late: refused("late"), slow: refused("slow")}
-	limits.Places, limits.PlacesEach = long, max(1, long/2)
+	limits.Places, limits.PlacesEach = long, max(1, long/4)
 	s.long = turns.New(limits)
 	return s
 }
