@@ -133,6 +133,59 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// TestFilesOfAnySystem imports files of other systems, and looks at the aliases that the service is asked for.
+func TestFilesOfAnySystem(t *testing.T) {
+	var aliases []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Links []struct {
+				Alias string `json:"custom_alias"`
+			}
+		}
+		_ = json.NewDecoder(r.Body).Decode(&asked) // of a list of domains, nothing
+		results := []any{}
+		for _, link := range asked.Links {
+			aliases = append(aliases, link.Alias)
+			results = append(results, map[string]any{"success": true})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"success": true, "data": []any{}, "results": results,
+			"meta": map[string]any{"current_page": 1, "last_page": 1}})
+	}))
+	defer server.Close()
+	t.Setenv("LINKSTREAM_URL", server.URL)
+	t.Setenv("LINKSTREAM_TOKEN", "ls_token")
+	for name, file := range map[string]string{
+		"line feeds":           "alias,long_url\na,x\nb,y\n",
+		"carriage returns":     "\ufeffalias,long_url\ra,x\rb,y\r",
+		"UTF-16":               "\xff\xfeu\x00r\x00l\x00",
+		"short URLs":           "short_url,long_url\nhttps://sho.rt/a/?x,x\nb,y\n",
+		"short URLs in front":  "short_url,alias,long_url\nsho.rt/a,,x\nsho.rt/no,b,y\n",
+		"short URLs behind":    "alias,short_url,long_url\n,/%61,x\nb,sho.rt/no,y\n",
+		"a heading":            "alias,long_url\r",
+		"nothing":              "",
+		"cells guarded by us":  "alias,long_url\n'-a,x\nb,y\n",
+		"cells of many breaks": "alias,long_url\r\n\r\na,x\r\n\n\rb,y",
+	} {
+		aliases = nil
+		_, problem, _ := run(t, file, "import", "-")
+		got := strings.Join(aliases, " ") + " " + problem
+		want := "a b 2 links created"
+		switch name {
+		case "a heading":
+			want = "the file has no rows"
+		case "nothing":
+			want = "the file is not CSV"
+		case "UTF-16":
+			want = `the column "url"`
+		case "cells guarded by us":
+			want = "-a b 2 links created"
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
 func mustJSON(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)

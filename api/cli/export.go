@@ -14,19 +14,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"linkstream/api/client"
+	"linkstream/api/csvfile"
 )
 
 // exportColumns are the columns of a file, as the dashboard writes it. The other columns have the names of fields of
 // the API.
 var exportColumns = []string{
-	"short_url", columnAlias, columnDomain, columnLongURL, "title", columnTags, columnActive, "created_at", "expires_at",
-	"expired_url", "forward_query", "rules", "variants", "card", "max_clicks", columnHasPassword, "clicks",
+	columnShortURL, columnAlias, columnDomain, columnLongURL, "title", columnTags, columnActive, "created_at",
+	"expires_at", "expired_url", "forward_query", "rules", "variants", "card", "max_clicks", columnHasPassword, "clicks",
 }
 
-// byteOrderMark begins the file: without it, Excel on Windows takes it for another encoding.
-const byteOrderMark = "\ufeff"
-
 const (
+	columnShortURL    = "short_url"
 	columnAlias       = "alias"
 	columnDomain      = "domain" // a host, "" for the default domain
 	columnLongURL     = "long_url"
@@ -44,7 +43,7 @@ func (c *command) exportCommand() *cobra.Command {
 		}
 		write := func(part []byte) error { _, err := c.out.Write(part); return err }
 		if c.terminal {
-			write = func(part []byte) error { return c.print(strings.TrimPrefix(string(part), byteOrderMark)) }
+			write = func(part []byte) error { return c.print(strings.TrimPrefix(string(part), csvfile.BOM)) }
 		}
 		if len(args) == 0 || args[0] == "-" {
 			return c.export(cmd.Context(), api, filter, write)
@@ -79,7 +78,7 @@ func (c *command) export(ctx context.Context, api *client.Client, filter client.
 	rows := csv.NewWriter(&part)
 	rows.UseCRLF = true
 	if !c.json {
-		part.WriteString(byteOrderMark)
+		part.WriteString(csvfile.BOM)
 		_ = rows.Write(exportColumns) // a bytes.Buffer takes everything
 	}
 	seen := map[string]bool{} // a link that is deleted meanwhile moves others to the page before
@@ -130,41 +129,17 @@ func exportCells(link json.RawMessage, hosts map[int64]string) []string {
 	for i, column := range exportColumns {
 		switch column {
 		case columnAlias:
-			cells[i] = guard(known.Hash)
+			cells[i] = csvfile.Guard(known.Hash)
 		case columnDomain:
 			id, _ := known.DomainId.Get() // null on the default domain
 			cells[i] = hosts[id]
 		case columnLongURL:
-			cells[i] = guard(known.OriginalUrl)
+			cells[i] = csvfile.Guard(known.OriginalUrl)
 		case columnTags:
-			cells[i] = guard(strings.Join(known.Tags, " "))
+			cells[i] = csvfile.Guard(strings.Join(known.Tags, " "))
 		default:
-			cells[i] = guard(plain(all[column]))
+			cells[i] = csvfile.Guard(plain(all[column]))
 		}
 	}
 	return cells
-}
-
-// guard returns a cell that no spreadsheet takes for a formula, as the dashboard does: such a cell gets an apostrophe.
-func guard(cell string) string {
-	if formula(strings.TrimLeft(cell, "'")) {
-		return "'" + cell
-	}
-	return cell
-}
-
-func unguard(cell string) string {
-	if rest, found := strings.CutPrefix(cell, "'"); found && formula(strings.TrimLeft(rest, "'")) {
-		return rest
-	}
-	return cell
-}
-
-func formula(cell string) bool {
-	for _, prefix := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"} {
-		if strings.HasPrefix(cell, prefix) {
-			return true
-		}
-	}
-	return false
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"linkstream/api/client"
+	"linkstream/api/csvfile"
 )
 
 const (
@@ -91,6 +92,9 @@ func (i *importer) all(ctx context.Context, rows *rowReader) error {
 			batch, size = nil, 0
 		}
 		if err == io.EOF {
+			if i.created+len(i.failed) == 0 {
+				return usagef("the file has no rows")
+			}
 			return nil
 		}
 		batch, size = append(batch, row), size+length
@@ -195,7 +199,7 @@ var readers = map[string]func(string) (any, error){
 	"password": text, columnTags: func(cell string) (any, error) { return strings.Fields(cell), nil },
 	"forward_query": truth, columnActive: truth, "max_clicks": limit,
 	"rules": value, "variants": value, "card": value,
-	"short_url": nil, "created_at": nil, "clicks": nil, columnHasPassword: nil,
+	columnShortURL: text, "created_at": nil, "clicks": nil, columnHasPassword: nil,
 }
 
 func value(cell string) (any, error) {
@@ -211,7 +215,11 @@ type rowReader struct {
 }
 
 func newRowReader(file io.Reader, hosts map[int64]string) (*rowReader, error) {
-	r := &rowReader{csv: csv.NewReader(file), ids: map[string]int64{}}
+	plain, err := csvfile.Text(file)
+	if err != nil {
+		return nil, err
+	}
+	r := &rowReader{csv: csv.NewReader(plain), ids: map[string]int64{}}
 	for id, host := range hosts {
 		r.ids[host] = id
 	}
@@ -220,7 +228,7 @@ func newRowReader(file io.Reader, hosts map[int64]string) (*rowReader, error) {
 		return nil, usagef("the file is not CSV: %w", err)
 	}
 	for i, column := range columns {
-		columns[i] = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(column, byteOrderMark)))
+		columns[i] = strings.ToLower(strings.TrimSpace(column))
 		if _, known := readers[columns[i]]; !known {
 			return nil, usagef("the column %q is none of an export; the dashboard imports files of other services", column)
 		}
@@ -238,7 +246,7 @@ func (r *rowReader) next() (row importRow, problem string, err error) {
 	row.line, _ = r.csv.FieldPos(0)
 	row.body = map[string]any{}
 	for i, column := range r.columns {
-		cell := unguard(cells[i])
+		cell := csvfile.Unguard(cells[i])
 		if cell == "" || readers[column] == nil {
 			continue
 		}
@@ -249,6 +257,10 @@ func (r *rowReader) next() (row importRow, problem string, err error) {
 		switch column {
 		case columnAlias:
 			row.body["custom_alias"], row.name = read, cell
+		case columnShortURL: // the link must not get another alias than the file names
+			if _, alias := csvfile.SplitShortURL(cell); row.name == "" {
+				row.body["custom_alias"], row.name = alias, cell
+			}
 		case columnDomain:
 			id, known := r.ids[strings.ToLower(cell)]
 			if !known {

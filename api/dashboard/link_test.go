@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"linkstream/api/auth"
+	"linkstream/api/csvfile"
 	"linkstream/api/dashboard"
 	"linkstream/api/qr"
-	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -228,7 +228,7 @@ func TestDownloads(t *testing.T) {
 	t.Run("CSV has each day", func(t *testing.T) {
 		from, to := now.AddDate(0, 0, -6).Format(time.DateOnly), now.Format(time.DateOnly)
 		body := file(t, base+"clicks.csv?from="+from, typeCSV, "sho.rt-sale-"+from+"-"+to+".csv")
-		lines, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(body, transfer.BOM))).ReadAll()
+		lines, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(body, csvfile.BOM))).ReadAll()
 		testkit.Must(t, err)
 		if len(lines) != 8 || strings.Join(lines[0], " ") != "date people bots total visitors" {
 			t.Fatalf("got %q", lines)

@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/clickreport"
-	"linkstream/api/transfer"
+	"linkstream/api/csvfile"
 	"linkstream/schema"
 )
 
@@ -78,7 +78,7 @@ func (d *Dashboard) downloadReport(c *call) error {
 // formula.
 func writeCSV(w io.Writer, days []dayClicks) error {
 	out := csv.NewWriter(w)
-	lines := [][]string{{transfer.BOM + "date", "people", "bots", "total", "visitors"}}
+	lines := [][]string{{csvfile.BOM + "date", "people", "bots", "total", "visitors"}}
 	for _, day := range days {
 		visitors := "" // unknown
 		if day.Visitors != nil {
@@ -92,9 +92,9 @@ func writeCSV(w io.Writer, days []dayClicks) error {
 
 // writeNames writes a header and a line per name, most frequent first, with the clicks of people.
 func writeNames(w io.Writer, by schema.Dimension, names []schema.NameCount) error {
-	words, lines := clickreport.WordsOf(by), [][]string{{transfer.BOM + string(by), "people"}}
+	words, lines := clickreport.WordsOf(by), [][]string{{csvfile.BOM + string(by), "people"}}
 	for _, name := range names {
-		lines = append(lines, []string{transfer.Guard(words.Shown(name.Name)), strconv.FormatInt(name.Total, 10)})
+		lines = append(lines, []string{csvfile.Guard(words.Shown(name.Name)), strconv.FormatInt(name.Total, 10)})
 	}
 	return csv.NewWriter(w).WriteAll(lines)
 }

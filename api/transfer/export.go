@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"linkstream/api/csvfile"
 	"linkstream/api/links"
 	"linkstream/schema"
 )
@@ -22,9 +23,9 @@ const timeLayout = "2006-01-02T15:04:05-07:00"
 
 // exportColumns are the columns of format Linkstream, behind the byte order mark.
 var exportColumns = []string{
-	BOM + fieldShortURL, "alias", fieldHost, links.FieldLongURL, links.FieldTitle, links.FieldTags, links.FieldIsActive,
-	fieldCreatedAt, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery, links.FieldRules,
-	links.FieldVariants, links.FieldCard, links.FieldMaxClicks, fieldHasPassword, fieldClicks,
+	csvfile.BOM + fieldShortURL, "alias", fieldHost, links.FieldLongURL, links.FieldTitle, links.FieldTags,
+	links.FieldIsActive, fieldCreatedAt, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery,
+	links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldMaxClicks, fieldHasPassword, fieldClicks,
 }
 
 // Exporter writes links to files. Its methods may be called concurrently.
@@ -122,20 +123,23 @@ func (e *Exporter) writePage(ctx context.Context, out *csv.Writer, page []schema
 	return out.Error()
 }
 
-// cells returns the cells of exportColumns. Only what users write needs a guard.
+// cells returns the cells of exportColumns.
 func (e *Exporter) cells(link schema.Link, clicks int64) []string {
 	var extension schema.Behaviour
 	if link.Behaviour != nil {
 		extension = *link.Behaviour
 	}
-	return []string{
-		e.base.ShortURL(link), Guard(link.Hash), link.Host, Guard(link.URL), Guard(link.Title),
-		Guard(strings.Join(link.Tags, " ")),
-		strconv.FormatBool(link.Active), formatTime(link.CreatedAt), formatTime(link.ExpiresAt), Guard(link.ExpiredURL),
-		strconv.FormatBool(link.ForwardQuery), Guard(formatJSON(extension.Rules)), Guard(formatJSON(extension.Variants)),
-		Guard(formatJSON(extension.Card)),
-		formatLimit(extension.MaxClicks), strconv.FormatBool(extension.Password != 0), strconv.FormatInt(clicks, 10),
+	cells := []string{
+		e.base.ShortURL(link), link.Hash, link.Host, link.URL, link.Title, strings.Join(link.Tags, " "),
+		strconv.FormatBool(link.Active), formatTime(link.CreatedAt), formatTime(link.ExpiresAt), link.ExpiredURL,
+		strconv.FormatBool(link.ForwardQuery), formatJSON(extension.Rules), formatJSON(extension.Variants),
+		formatJSON(extension.Card), formatLimit(extension.MaxClicks), strconv.FormatBool(extension.Password != 0),
+		strconv.FormatInt(clicks, 10),
 	}
+	for i, cell := range cells {
+		cells[i] = csvfile.Guard(cell)
+	}
+	return cells
 }
 
 func formatLimit(most int64) string {

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"linkstream/api/csvfile"
 	"linkstream/api/links"
 	"linkstream/api/transfer"
 	"linkstream/schema"
@@ -208,7 +209,7 @@ func TestFilesOfAnySystem(t *testing.T) {
 					`three,https://example.com/3,"a` + end + `b"`}, end) + last
 				text = strings.ReplaceAll(text, ",", separator)
 				for encoding, file := range map[string]string{
-					"UTF-8": text, "UTF-8 with a mark": transfer.BOM + text, "UTF-8 with marks": transfer.BOM + transfer.BOM + text,
+					"UTF-8": text, "UTF-8 with a mark": csvfile.BOM + text, "UTF-8 with marks": csvfile.BOM + csvfile.BOM + text,
 					"a named separator": "sep=" + separator + end + text, "UTF-16": utf16File("\ufeff"+text, false),
 					"UTF-16, big-endian": utf16File("\ufeff"+text, true), "UTF-16 without a mark": utf16File(text, false),
 					"UTF-16, big-endian, without a mark": utf16File(text, true),

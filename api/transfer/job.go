@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"linkstream/api/csvfile"
 	"linkstream/schema"
 	"linkstream/schema/turns"
 )
@@ -246,7 +247,7 @@ func (j *job) progress(p Progress) {
 }
 
 // errorHeader is the first line of the errors.
-const errorHeader = BOM + "line,column,problem\n"
+const errorHeader = csvfile.BOM + "line,column,problem\n"
 
 // addError adds a line, unless there are too many.
 func (j *job) addError(e RowError) {
@@ -255,7 +256,8 @@ func (j *job) addError(e RowError) {
 	}
 	j.errors++
 	out := csv.NewWriter(&j.lines)
-	_ = out.Write([]string{strconv.Itoa(e.Line), Guard(withoutNUL(e.Column)), Guard(withoutNUL(e.Reason))}) // never fails
+	_ = out.Write([]string{strconv.Itoa(e.Line), csvfile.Guard(withoutNUL(e.Column)),
+		csvfile.Guard(withoutNUL(e.Reason))}) // never fails
 	out.Flush()
 }
 

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/unicode"
-
+	"linkstream/api/csvfile"
 	"linkstream/schema"
 )
 
@@ -44,7 +43,7 @@ type reader struct {
 
 // openReader reads the first line. CodeInvalid, with a message, if it does not name the columns of a known format.
 func openReader(file io.Reader, wanted Format) (*reader, error) {
-	text, err := textOf(file)
+	text, err := csvfile.Text(file)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +52,6 @@ func openReader(file io.Reader, wanted Format) (*reader, error) {
 	head, err := in.Peek(readBuffer)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
-	}
-	for bytes.HasPrefix(head, []byte(BOM)) {
-		in.Discard(len(BOM))
-		head = head[len(BOM):]
 	}
 	if len(bytes.TrimSpace(head)) == 0 {
 		return nil, schema.ClientErrorf(schema.CodeInvalid, "The file is empty.")
@@ -79,46 +74,6 @@ func openReader(file io.Reader, wanted Format) (*reader, error) {
 		return nil, unreadable(err)
 	}
 	return r, nil
-}
-
-// textOf returns the text of a file in UTF-8, with "\n" or "\r\n" at the end of each line. A file that begins with the
-// byte order mark of UTF-16, or as ASCII does in UTF-16, is decoded: spreadsheets export such files as "Unicode text".
-func textOf(file io.Reader) (io.Reader, error) {
-	in := bufio.NewReaderSize(file, readBuffer)
-	head, err := in.Peek(2)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	order := unicode.BigEndian
-	switch {
-	case len(head) < 2, head[0] != 0 && head[1] != 0 && string(head) != "\xff\xfe" && string(head) != "\xfe\xff":
-		return lineReader{in}, nil
-	case head[0] != 0:
-		order = unicode.LittleEndian
-	}
-	return lineReader{bufio.NewReader(unicode.UTF16(order, unicode.UseBOM).NewDecoder().Reader(in))}, nil
-}
-
-// lineReader turns each "\r" without "\n", at which old spreadsheets end lines, into "\n".
-type lineReader struct{ in *bufio.Reader }
-
-func (r lineReader) Read(p []byte) (int, error) {
-	n, err := r.in.Read(p)
-	for i := 0; i < n; i++ {
-		next := bytes.IndexByte(p[i:n], '\r')
-		if next < 0 {
-			break
-		}
-		i += next
-		follows := p[i+1 : n]
-		if len(follows) == 0 {
-			follows, _ = r.in.Peek(1) // the next Read returns the error
-		}
-		if len(follows) == 0 || follows[0] != '\n' {
-			p[i] = '\n'
-		}
-	}
-	return n, err
 }
 
 // otherKinds are files that people take for CSV, by their first bytes.

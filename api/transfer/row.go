@@ -2,13 +2,13 @@ package transfer
 
 import (
 	"encoding/json"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"linkstream/api/csvfile"
 	"linkstream/api/links"
 	"linkstream/schema"
 )
@@ -71,7 +71,7 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 		}
 		cell := rec.cells[i]
 		if r.layout.format == Linkstream {
-			cell = Unguard(cell)
+			cell = csvfile.Unguard(cell)
 		}
 		asItIs := column.Field == links.FieldTitle || column.Field == fieldPassword
 		if r.layout.format != Linkstream || !asItIs {
@@ -124,11 +124,11 @@ func (it *item) address(cells fields) {
 		address, alias = alias, ""
 	}
 	host, hasHost := cells[fieldHost]
-	urlHost, inURL := splitShortURL(address)
+	urlHost, inURL := csvfile.SplitShortURL(address)
 	if !hasHost {
 		host = urlHost
 	}
-	if it.alias = unescaped(alias); it.alias == "" {
+	if it.alias = csvfile.Alias(alias); it.alias == "" {
 		it.alias = inURL
 	}
 	if address != "" && it.alias == "" {
@@ -143,31 +143,6 @@ func (it *item) address(cells fields) {
 		return
 	}
 	it.host = string(parsed)
-}
-
-// splitShortURL returns the host and the alias in a short URL, of which people leave out the scheme, or all but the
-// alias. A name without a dot or a port is no host if no scheme precedes it.
-func splitShortURL(address string) (host, alias string) {
-	_, rest, isURL := strings.Cut(address, "//")
-	if !isURL {
-		rest = address
-	}
-	if end := strings.IndexAny(rest, "?#"); end >= 0 {
-		rest = rest[:end]
-	}
-	if host, path, _ := strings.Cut(rest, "/"); isURL || strings.ContainsAny(host, ".:") {
-		return host, unescaped(path)
-	}
-	return "", unescaped(rest)
-}
-
-// unescaped returns the path of a short URL as the service of the URL sees it.
-func unescaped(path string) string {
-	path = strings.Trim(path, "/")
-	if plain, err := url.PathUnescape(path); err == nil {
-		return plain
-	}
-	return path
 }
 
 // text reads title and tags.

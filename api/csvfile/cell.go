@@ -1,13 +1,9 @@
-package transfer
+package csvfile
 
 import (
 	"iter"
 	"strings"
 )
-
-// BOM is the byte order mark, which begins each file in UTF-8 for people: without it, Excel on Windows reads the text
-// in another encoding.
-const BOM = "\ufeff"
 
 // Guard returns a cell that no spreadsheet takes for a formula (OWASP, "CSV Injection"): text that begins like a
 // formula gets an apostrophe in front, also behind a character at which a spreadsheet may split the line, in spite of
