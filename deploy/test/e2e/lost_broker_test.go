@@ -85,7 +85,10 @@ func TestFrozenBroker(t *testing.T) {
 // leaderOfChanges returns the number of the broker that leads the topic of changes.
 func (s *system) leaderOfChanges(t *testing.T) (leader int) {
 	t.Helper()
-	client := &kafka.Client{Addr: kafka.TCP(strings.Split(s.setting("LINKSTREAM_KAFKA_BROKERS"), ",")...)}
+	transport := new(kafka.Transport)
+	defer transport.CloseIdleConnections()
+	client := &kafka.Client{Addr: kafka.TCP(strings.Split(s.setting("LINKSTREAM_KAFKA_BROKERS"), ",")...),
+		Transport: transport}
 	testkit.Succeeds(t, func() error {
 		topic := s.setting("LINKSTREAM_KAFKA_CHANGES_TOPIC")
 		res, err := client.Metadata(t.Context(), &kafka.MetadataRequest{Topics: []string{topic}})
