@@ -4,6 +4,7 @@ package postgres_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -53,6 +54,33 @@ func catalogue(t *testing.T, raw *pgx.Conn) []string {
 	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	testkit.Must(t, err)
 	return all
+}
+
+// TestMigrationInUse migrates while a transaction uses a table for long. Others use the table meanwhile.
+func TestMigrationInUse(t *testing.T) {
+	t.Parallel()
+	dsn := engines.Postgres(t)
+	testkit.Must(t, postgres.MigrateTo(t.Context(), dsn, 1))
+	long, others := openRaw(t, dsn), openRaw(t, dsn)
+	exec(t, long, "BEGIN; SELECT FROM links")
+	migrated := make(chan error)
+	go func() {
+		links, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn})
+		if err == nil {
+			err = links.Close()
+		}
+		migrated <- err
+	}()
+	awaitWaiter(t, others, long)
+	for began := time.Now(); time.Since(began) < time.Second; {
+		call := time.Now()
+		exec(t, others, "SELECT FROM links")
+		if took := time.Since(call); took > 500*time.Millisecond {
+			t.Errorf("a query takes %v", took)
+		}
+	}
+	exec(t, long, "COMMIT")
+	testkit.Must(t, <-migrated)
 }
 
 func TestOtherSchemas(t *testing.T) {
