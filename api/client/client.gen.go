@@ -217,7 +217,7 @@ type AccountReport struct {
 	// Routes People by the rule or variant that decided where they were sent, most first; an empty name means the long URL.
 	Routes Routes `json:"routes"`
 
-	// Series All periods of the report, in ascending order.
+	// Series All periods of the report, in ascending order: none if the time zone has skipped all days, to cross the date line.
 	Series []ReportPeriod `json:"series"`
 
 	// Success Always true.
@@ -784,7 +784,7 @@ type LinkReport struct {
 	// Routes People by the rule or variant that decided where they were sent, most first; an empty name means the long URL.
 	Routes Routes `json:"routes"`
 
-	// Series All periods of the report, in ascending order.
+	// Series All periods of the report, in ascending order: none if the time zone has skipped all days, to cross the date line.
 	Series []ReportPeriod `json:"series"`
 
 	// Success Always true.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/api/apiservice"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
@@ -80,5 +81,39 @@ func TestSignUpKeepsTheTimeZone(t *testing.T) {
 		if want := map[bool]string{true: cookie}[cookie != "Mars"]; account.TimeZone != want {
 			t.Errorf("%s: %q, want %q", cookie, account.TimeZone, want)
 		}
+	}
+}
+
+// TestDaysWithoutMidnight asks for pages on days around which a zone has skipped a day, or midnight.
+func TestDaysWithoutMidnight(t *testing.T) {
+	for _, c := range []struct{ zone, now, yesterday string }{
+		{"Pacific/Apia", "2011-12-31T10:00:00+14:00", "2011-12-30"}, // which did not exist
+		{"Pacific/Apia", "2012-01-05T10:00:00+14:00", "2012-01-04"},
+		{"America/Sao_Paulo", "2018-11-04T10:00:00-02:00", "2018-11-03"}, // begins at 01:00
+		{"Asia/Amman", "2021-10-29T10:00:00+02:00", "2021-10-28"},        // has 00:00 twice
+	} {
+		t.Run(c.zone+" on "+c.now, func(t *testing.T) {
+			now, err := time.Parse(time.RFC3339, c.now)
+			testkit.Must(t, err)
+			s := start(t, func(cfg *apiservice.Config) { cfg.Now = func() time.Time { return now } })
+			zone, err := time.LoadLocation(c.zone)
+			testkit.Must(t, err)
+			b := s.signedIn(t)
+			b.post("/dashboard/account/profile", "time_zone", zone.String()).wantTo(t, "/dashboard/account")
+			link := s.addLinkAt(t, "sale", "https://example.org/", now.AddDate(0, 0, -9))
+			s.count(t, click{link: link, at: now.Add(-time.Hour), times: 4})
+			path, today := "/dashboard/links/0/sale", now.In(zone).Format(time.DateOnly)
+			preset := func(date string) string { return "from=" + date + "&amp;interval=hour&amp;to=" + date }
+			b.get("/dashboard").want(t, http.StatusOK, "Today 4")
+			b.get("/dashboard/links?from="+today+"&to="+today).want(t, http.StatusOK)
+			for _, query := range []string{"", "?from=" + today, "?from=" + c.yesterday + "&to=" + c.yesterday,
+				"?from=" + today + "&interval=hour", "?compare=year"} {
+				page := b.get(path + query)
+				if page.want(t, http.StatusOK); strings.Contains(page.body, "cannot be shown") ||
+					!strings.Contains(page.body, preset(today)) || !strings.Contains(page.body, preset(c.yesterday)) {
+					t.Errorf("%q: %s", query, page.body)
+				}
+			}
+		})
 	}
 }

@@ -64,6 +64,18 @@ func TestCheck(t *testing.T) {
 			testkit.Equal(t, a.password, check(t, a.link, "192.0.2.1", a.password), a.want)
 		}
 	})
+	t.Run("accepts as many characters in any Unicode form, and no more", func(t *testing.T) {
+		composed, decomposed := "\uac01", "\u1100\u1161\u11a8"
+		hash, err := pool.Hash(t.Context(), turns.Account(account.ID), strings.Repeat(composed, schema.MaxLinkPasswordLen))
+		testkit.Must(t, err)
+		long := add("long", 9, hash)
+		for _, typed := range []string{composed, decomposed} {
+			verdict := check(t, long, "198.51.100.1", strings.Repeat(typed, schema.MaxLinkPasswordLen))
+			testkit.Equal(t, "right", verdict, schema.PasswordVerdict{Right: true, Version: 9})
+			verdict = check(t, long, "198.51.100.1", strings.Repeat(typed, schema.MaxLinkPasswordLen+1))
+			testkit.Equal(t, "one too many", verdict, schema.PasswordVerdict{})
+		}
+	})
 	t.Run("of a link delays neither another link nor itself by wrong attempts from many networks", func(t *testing.T) {
 		const guessers = 8
 		var next, wrong atomic.Int64

@@ -42,6 +42,7 @@ func Test(t *testing.T, s System) {
 		"4 GET domains":               testDomains,
 		"additions: forms":            testForms,
 		"additions: times":            testTimes,
+		"additions: days":             testDays,
 		"additions: default domain":   testDefaultDomain,
 		"additions: GET live":         testLive,
 		"additions: GET live ends":    testLiveEnds,

@@ -143,6 +143,31 @@ func testTimes(t *testing.T, s System) {
 	}
 }
 
+// testDays tests reports of days that zones have skipped, or whose 00:00 does not come once. Package clickreport has
+// all zones.
+func testDays(t *testing.T, s System) {
+	owner := s.account(t)
+	path := "/api/v1/links/" + owner.Link(t, Object{"long_url": "https://example.com/"})["hash"].(string) + "/report"
+	for _, c := range []struct {
+		zone, from, to string
+		days, hours    int
+	}{
+		{"Pacific/Apia", "2011-12-31", "2011-12-31", 1, 24}, {"Pacific/Apia", "2011-12-30", "2011-12-30", 0, 0},
+		{"Pacific/Apia", "2011-12-29", "2011-12-31", 2, 48}, {"Pacific/Kwajalein", "1993-08-22", "1993-08-22", 1, 24},
+		{"America/Sao_Paulo", "2018-11-04", "2018-11-04", 1, 23}, {"Asia/Beirut", "2026-03-29", "2026-03-29", 1, 23},
+		{"Asia/Amman", "2021-10-29", "2021-10-29", 1, 25}, {"Atlantic/Azores", "2026-10-25", "2026-10-26", 2, 49},
+	} {
+		for interval, want := range map[string]int{"day": c.days, "hour": c.hours} {
+			query := "?tz=" + c.zone + "&from=" + c.from + "&to=" + c.to + "&interval=" + interval
+			for _, report := range []string{path, "/api/v1/report"} {
+				body := owner.Get(t, report+query).Want(t, http.StatusOK).Body
+				testkit.Equal(t, report+query, len(body["series"].([]any)), want)
+				testkit.Equal(t, "days", fmt.Sprintf("%v %v", body["from"], body["to"]), c.from+" "+c.to)
+			}
+		}
+	}
+}
+
 // testBodies tests bodies that say nothing, and bodies in another form than JSON.
 func testBodies(t *testing.T, s System) {
 	owner := s.account(t)
