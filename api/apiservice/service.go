@@ -158,7 +158,7 @@ func (s *Service) compose(cfg Config) error {
 	if s.tokens, err = auth.NewAuthenticator(s.links); err != nil {
 		return err
 	}
-	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks,
+	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks, s.rankings,
 		lag.CountedUntil, s.live, s.webhooks, shares, cfg.CORSOrigins, s.pages.AnswerReference,
 		work, requests, s.log)
 	s.passwords = linkpassword.New(s.links, s.shortener.Passwords(), cfg.Now, requests, s.log)

@@ -14,6 +14,15 @@ import (
 // RankedAtOnce is how many links an account may have so that its ranking is part of each report of it.
 const RankedAtOnce = 1000
 
+// TopLinks is how many links Top finds, and TopDays is the number of days whose clicks decide.
+const (
+	TopLinks = 1000
+	TopDays  = 30
+)
+
+// topAge is how old the links of Top may be without being found again.
+const topAge = time.Minute
+
 // rankWait is how long a page waits for the first ranking.
 const rankWait = 50 * time.Millisecond
 
@@ -33,7 +42,8 @@ type Ranking struct {
 // is still true as long as the account has as many clicks as at its time.
 type Rankings struct {
 	reports schema.ReportStore
-	read    *reads.Results[int64, ranked] // by account
+	read    *reads.Results[int64, ranked]  // by account
+	top     *reads.Results[int64, []int64] // by account
 	log     *slog.Logger
 }
 
@@ -46,11 +56,44 @@ type ranked struct {
 
 // NewRankings returns rankings, which somebody has to Run.
 func NewRankings(reports schema.ReportStore, log *slog.Logger) *Rankings {
-	return &Rankings{reports, reads.NewResults[int64, ranked](rankLimits), log}
+	return &Rankings{reports, reads.NewResults[int64, ranked](rankLimits), reads.NewResults[int64, []int64](rankLimits),
+		log}
 }
 
 // Run returns when ctx is done and no reading is under way any more. Later pages get what is known.
-func (r *Rankings) Run(ctx context.Context) { r.read.Run(ctx) }
+func (r *Rankings) Run(ctx context.Context) {
+	r.read.Run(ctx)
+	r.top.Run(ctx)
+}
+
+// Top returns the IDs of the TopLinks links of an account with the most clicks in the last TopDays days, most first.
+// While they are found again, it returns the last ones, which are up to rankLimits.Age old. CodeUnavailable if none are
+// known in time.
+func (r *Rankings) Top(ctx context.Context, accountID int64, now time.Time) ([]int64, error) {
+	judge := func(found reads.Result[[]int64]) reads.Use {
+		if now.Sub(found.At) < topAge {
+			return reads.Fresh
+		}
+		return reads.Old
+	}
+	found, err := r.top.Of(ctx, turns.Account(accountID), accountID, judge, func(ctx context.Context) ([]int64, error) {
+		q := rankingQuery(accountID, AddDays(now.UTC(), 1-TopDays), now)
+		q.Limit = TopLinks
+		report, err := r.reports.Report(ctx, q)
+		ids := make([]int64, len(report.Links))
+		for i, link := range report.Links {
+			ids[i] = link.LinkID
+		}
+		return ids, err
+	})
+	switch {
+	case found != nil:
+		return found.Value, nil
+	case err == nil:
+		err = schema.Errorf(schema.CodeUnavailable, "the links of account %d are still ranked", accountID)
+	}
+	return nil, err
+}
 
 // Of returns the ranking of an account that has total clicks since a day; nil if none is known yet. It takes at most
 // rankWait.

@@ -78,6 +78,15 @@ func (c Counts) LinkStats(ctx context.Context, linkID int64) (schema.Stats, erro
 	})
 }
 
+// ClickTotals reads the clicks of links like schema.ClickStore.ClickTotals.
+func (c Counts) ClickTotals(ctx context.Context, linkIDs []int64) (map[int64]schema.Period, error) {
+	s := c.clicks.turns
+	return read(ctx, s, s.long, listReads, c.account, func() (map[int64]schema.Period, error) {
+		sums, _, err := c.clicks.store.ClickTotals(ctx, linkIDs, nil)
+		return sums, err
+	})
+}
+
 // ClickCounts reads like schema.ClickStore.ClickCounts.
 func (c Counts) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
 	s := c.clicks.turns

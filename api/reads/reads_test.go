@@ -51,6 +51,11 @@ func (s slowStore) Report(ctx context.Context, q schema.ReportQuery) (schema.Rep
 	return schema.Report{}, s.take(ctx, longRead)
 }
 
+func (s slowStore) ClickTotals(ctx context.Context, _, _ []int64) (map[int64]schema.Period, map[int64]schema.Period,
+	error) {
+	return nil, nil, s.take(ctx, longRead)
+}
+
 func (s slowStore) LinkStats(ctx context.Context, _ int64) (schema.Stats, error) {
 	return schema.Stats{}, s.take(ctx, shortRead)
 }
@@ -142,6 +147,10 @@ var (
 		"Report": report,
 		"ClickCounts of many": func(ctx context.Context, s service, account int64) error {
 			_, err := s.clicks.Of(account).ClickCounts(ctx, make([]int64, 5000))
+			return err
+		},
+		"ClickTotals": func(ctx context.Context, s service, account int64) error {
+			_, err := s.clicks.Of(account).ClickTotals(ctx, []int64{1})
 			return err
 		},
 		"Links with a filter": func(ctx context.Context, s service, account int64) error {

@@ -12,7 +12,7 @@ import (
 
 // A handler whose work is not constant takes turns, and its route has the price.
 func TestEveryHandlerHasAPrice(t *testing.T) {
-	api := rest.New(nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, request.NewWork(),
+	api := rest.New(nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, request.NewWork(),
 		request.NewRecorder(metrics.NewSet()), slog.New(slog.DiscardHandler))
 	prices := api.Prices()
 	if len(prices) < 30 {

@@ -22,6 +22,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/auth"
+	"linkstream/api/clickreport"
 	"linkstream/api/links"
 	"linkstream/api/live"
 	"linkstream/api/qr"
@@ -58,6 +59,7 @@ const (
 	pathAccount    = root + "/account"
 	pathOpenAPI    = root + "/openapi.json"
 	pathReference  = root + "/docs"
+	pathMetrics    = root + "/metrics"
 )
 
 //go:embed openapi.json
@@ -89,6 +91,7 @@ type API struct {
 	bodies       *turns.Bound // bytes of large bodies
 	origins      Origins
 	reference    func(*fasthttp.RequestCtx) error
+	rankings     *clickreport.Rankings
 	work         *request.Work
 	router       *router.Router
 	prices       map[string]request.Price // by method and path
@@ -110,12 +113,12 @@ type linkStore interface {
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
 // reference answers with the page that explains the API.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *links.Shortener, store linkStore,
-	clicks *reads.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub,
-	webhooks *webhook.Sender, shares *sharing.Shares, origins Origins,
+	clicks *reads.Clicks, rankings *clickreport.Rankings, countedUntil func(context.Context) (time.Time, bool),
+	streams *live.Hub, webhooks *webhook.Sender, shares *sharing.Shares, origins Origins,
 	reference func(*fasthttp.RequestCtx) error, work *request.Work, requests *request.Recorder, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: store, clicks: clicks, countedUntil: countedUntil,
-		live: streams, webhooks: webhooks, shares: shares, bodies: request.NewBodies(),
+		rankings: rankings, live: streams, webhooks: webhooks, shares: shares, bodies: request.NewBodies(),
 		origins: origins, reference: reference, work: work, prices: map[string]request.Price{}, requests: requests, log: log,
 	}
 	a.router = router.New()
@@ -135,6 +138,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodGet, pathQR, request.Pixels(qr.Price), a.linkQR)
 	a.route(fasthttp.MethodGet, pathLinkReport, request.Reads, a.linkReport)
 	a.route(fasthttp.MethodGet, pathReport, request.Reads, a.accountReport)
+	a.route(fasthttp.MethodGet, pathMetrics, request.Reads, a.accountMetrics)
 	a.route(fasthttp.MethodGet, pathLinkLive, request.Streams, a.linkLive)
 	a.route(fasthttp.MethodGet, pathLive, request.Streams, a.accountLive)
 	a.routeWebhooks()
@@ -200,14 +204,16 @@ func (a *API) route(method, path string, price request.Price, handle func(*call)
 
 // scopeOf returns the scope that a token needs for a method of a path, "" if it needs none.
 func scopeOf(method, path string) string {
-	switch {
-	case path == pathOpenAPI || path == pathReference || path == pathAccount:
+	switch path {
+	case pathOpenAPI, pathReference, pathAccount:
 		return ""
+	case pathStats, pathReport, pathLinkReport, pathLive, pathLinkLive, pathMetrics,
+		pathShares, pathShare: // whoever may read reports may let others read them
+		return schema.ScopeReadReports
+	}
+	switch {
 	case strings.HasPrefix(path, pathWebhooks):
 		return schema.ScopeWebhooks
-	case path == pathStats || path == pathReport || path == pathLinkReport || path == pathLive || path == pathLinkLive,
-		path == pathShares || path == pathShare: // whoever may read reports may let others read them
-		return schema.ScopeReadReports
 	case method == fasthttp.MethodGet:
 		return schema.ScopeReadLinks
 	}

@@ -49,6 +49,7 @@ var scopeCases = []scopeCase{
 	{"GET /api/v1/report", "", "", []string{readReports}},
 	{"GET /api/v1/links/{hash}/report", "/api/v1/links/HASH/report", "", []string{readReports}},
 	{"GET /api/v1/live", "", "", []string{readReports}},
+	{"GET /api/v1/metrics", "", "", []string{readReports}},
 	{"GET /api/v1/links/{hash}/live", "/api/v1/links/HASH/live", "", []string{readReports}},
 
 	// Who reads reports shares them. Targets are shown by tokens that read links.

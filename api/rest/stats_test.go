@@ -15,15 +15,19 @@ import (
 // later.
 func (s *testService) click(t *testing.T, linkID int64, n int) {
 	t.Helper()
+	at := time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+	s.count(t, linkID, n-1, at, schema.Desktop, "Chrome")
+	s.count(t, linkID, 1, at.AddDate(0, 0, 1), schema.Mobile, "Firefox")
+}
+
+// count stores n clicks of a link of the first account.
+func (s *testService) count(t *testing.T, linkID int64, n int, at time.Time, device schema.Device, browser string) {
+	t.Helper()
 	marks, err := s.clicks.LaneMarks(t.Context(), []schema.Lane{{Number: 1}})
 	testkit.Must(t, err)
 	var batch schema.ClickBatch
 	batch.Reset(0, int64(marks[0]))
-	for i := range n {
-		at, device, browser := time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC), schema.Desktop, "Chrome"
-		if i == n-1 {
-			at, device, browser = at.AddDate(0, 0, 1), schema.Mobile, "Firefox"
-		}
+	for range n {
 		batch.Offset = append(batch.Offset, batch.Next)
 		batch.Lane = append(batch.Lane, schema.Lane{Number: 1})
 		batch.Seq = append(batch.Seq, uint64(batch.Next)+1)

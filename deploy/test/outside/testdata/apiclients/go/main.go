@@ -288,6 +288,9 @@ func describe(ctx context.Context, api *client.ClientWithResponses, said map[str
 		return fmt.Errorf("describe: %v, %s", err, document.GetBody())
 	}
 	said["openapi"] = document.JSON200.Openapi
+	if counts, err := api.AccountMetricsWithResponse(ctx); err != nil || counts.StatusCode() != http.StatusOK {
+		return fmt.Errorf("metrics: %v, %s", err, counts.GetBody())
+	}
 	if page, err := api.ReadReferenceWithResponse(ctx); err != nil || page.StatusCode() != http.StatusOK {
 		return fmt.Errorf("reference: %v, %s", err, page.GetBody())
 	}

@@ -117,6 +117,7 @@ said["hooks"] = must((await api.GET("/api/v1/webhooks")).data).meta.total;
 said["unhooked"] = must((await api.DELETE("/api/v1/webhooks/{id}", hook)).data).success;
 
 said["scopes"] = must((await api.GET("/api/v1/account")).data).token.scopes.length;
+must((await api.GET("/api/v1/metrics", { parseAs: "text" })).data);
 must((await api.GET("/api/v1/docs", { parseAs: "text" })).data);
 said["openapi"] = must((await api.GET("/api/v1/openapi.json")).data).openapi;
 
