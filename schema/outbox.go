@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// MaxPending bounds the entries of the outbox that PendingChanges reads.
-const MaxPending = 10_000
+// MaxPending bounds the entries of the outbox that PendingChanges reads: 1000 per second in the minute that it keeps.
+const MaxPending = 60_000
 
 // OutboxPosition is a position in an outbox. The zero value is before all entries.
 type OutboxPosition struct {

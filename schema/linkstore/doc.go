@@ -85,7 +85,7 @@
 //     works by itself. A batch of DB.Send holds its locks only while the server executes it.
 //   - A call that has waited for a lock for 100 ms is aborted (ErrAborted) and repeated after a pause without a
 //     connection. Its functions may be called several times.
-//   - The calls of an account that lock something take turns (inTurn), for half of the connections.
+//   - The calls of an account that lock something take turns (inTurn), for three quarters of the connections.
 //
 // # Links that are created together
 //

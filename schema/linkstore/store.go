@@ -29,13 +29,13 @@ var _ schema.Database = (*Store)(nil)
 func New(db DB) *Store {
 	s := &Store{db: repeating{db}, engine: db}
 	s.creations = groupcommit.New(creationLimits, s.createTogether)
-	s.changes = turns.New(turns.Limits{PlacesEach: max(1, db.Readers()/2), Waiting: maxWaiting,
+	s.changes = turns.New(turns.Limits{PlacesEach: max(1, db.Readers()*3/4), Waiting: maxWaiting,
 		WaitingEach: maxWaitingEach})
 	return s
 }
 
 // inTurn calls f, which waits for transactions that have locked the account, when it is the account's turn. So the
-// calls of an account that wait for a lock have half of the connections at most.
+// calls of an account that wait for a lock have three quarters of the connections at most.
 func (s *Store) inTurn(ctx context.Context, accountID int64, f func() error) error {
 	client := turns.Account(accountID)
 	if err := s.changes.Take(ctx, client, 1); errors.Is(err, turns.ErrFull) {
