@@ -165,9 +165,15 @@ type LinkStore interface {
 	// not deleted, was purged, or its domain was deleted.
 	RestoreLink(ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter,
 		at time.Time) (Link, error)
+	// RestoreLinks restores up to MaxLinkBatch links of the account that were deleted after a time, as RestoreLink does,
+	// in one transaction, and returns how many these are. It leaves out links that RestoreLink would not find.
+	RestoreLinks(ctx context.Context, accountID int64, ids []int64, deletedAfter, at time.Time) (int64, error)
 	// PurgeLinks removes everything but hash and take-down from up to limit links that were deleted at a time or before,
 	// which then cannot be restored. It returns how many these are.
 	PurgeLinks(ctx context.Context, deletedBy time.Time, limit int) (int64, error)
+	// FoldLinks lets searches find up to limit links that a program without folds has stored, and returns how many these
+	// are. Edits in between are kept, and several processes may call it at once.
+	FoldLinks(ctx context.Context, limit int) (int64, error)
 	// LinksByHash returns the links with the keys, whether or not they are active or deleted, in any order. It leaves out
 	// keys without a link. The link of a key that is given twice may come twice. FindLink finds one.
 	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)

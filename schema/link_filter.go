@@ -15,18 +15,19 @@ type LinkFilter struct {
 	CreatedFrom, CreatedBefore time.Time
 	// DeletedAfter, if not zero, selects links that were deleted after a time and can be restored, the last deleted first.
 	DeletedAfter time.Time
+	// DeletedAt, if not zero, selects those of them that were deleted at that time, for LinkIDs.
+	DeletedAt time.Time
 }
 
-// LinkWord is a word of a search. A link matches it if its hash, URL, title or one of its tags contains one of Texts,
-// which ignores the case of ASCII letters, or if its key is Key but for the case of the hash.
+// LinkWord is a word of a search. A link matches it if the Fold of its hash, title or one of its tags contains the
+// word's Fold, or the FoldURL of its URL the word's FoldURL, or if its key is Key but for the case of the hash.
 type LinkWord struct {
-	Texts []string
-	Key   *LinkKey // nil: none
+	Text string   // "": none
+	Key  *LinkKey // nil: none
 }
 
 // IsZero reports whether the filter lists all links, the newest first.
 func (f LinkFilter) IsZero() bool {
 	return len(f.Words) == 0 && f.Tag == "" && f.DomainID == nil && f.Redirects == nil && f.ExpiredAt.IsZero() &&
-		!f.OldestFirst &&
-		f.CreatedFrom.IsZero() && f.CreatedBefore.IsZero() && f.DeletedAfter.IsZero()
+		!f.OldestFirst && f.CreatedFrom.IsZero() && f.CreatedBefore.IsZero() && f.DeletedAfter.IsZero()
 }

@@ -214,7 +214,7 @@ func (s *Service) Run(ctx context.Context) error {
 	stopCounting := service.RunInBackground(background, s.shortener.Run)
 	stopStreaming := service.RunInBackground(ctx, s.live.Run)
 	stopSending := service.RunInBackground(ctx, s.webhooks.Run)
-	stopEmptying := service.RunInBackground(background, func(ctx context.Context) { s.shortener.EmptyTrash(ctx, s.log) })
+	stopTidying := service.RunInBackground(background, func(ctx context.Context) { s.shortener.Tidy(ctx, s.log) })
 	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
 	stopNaming := service.RunInBackground(background, func(ctx context.Context) { s.passwords.Name(ctx, s.url) })
 
@@ -226,7 +226,7 @@ func (s *Service) Run(ctx context.Context) error {
 	stopRanking()
 	stopReading()
 	stopCounting()
-	stopEmptying()
+	stopTidying()
 	stopWritingUses()
 	stopReloading()
 	stopChecking()

@@ -1453,7 +1453,7 @@ type ListLinksParams struct {
 	// Page The page number, from 1. A page beyond the last is empty.
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 
-	// Q Up to 8 words, all of which a link must have in its hash, long URL, title or tags, in any letter case. A short URL finds its link, with or without the scheme.
+	// Q Words, all of which a link must have in its hash, long URL, title or tags, as a part of them, in any order, in any letter case and Unicode form: full-width and composed characters, ligatures, ß and ss, İ, ı and i are alike. Accents count. Host names are found in Unicode and in Punycode. A short URL finds its link, with or without the scheme. Any number of words in up to 300 characters, or 8 words in up to 2048.
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 
 	// Tag A tag that the links have. An empty one is no filter.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -163,4 +164,15 @@ func (c *call) values(name string) (all []string) {
 		all = append(all, clean(value))
 	}
 	return all
+}
+
+// ids returns the IDs that the fields id of the form have, in ascending order, each once.
+func (c *call) ids() (ids []int64) {
+	for _, value := range c.values("id") {
+		if id := parseID(value); id > 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

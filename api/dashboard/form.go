@@ -34,7 +34,7 @@ func withScheme(text string) string {
 
 // aliasOf returns a typed alias in small letters, if these are an alias. Edges find it by capitals, too.
 func aliasOf(typed string) string {
-	if small := strings.ToLower(typed); schema.ValidAlias(small) {
+	if small := schema.Fold(typed); schema.ValidAlias(small) {
 		return small
 	}
 	return typed
@@ -80,7 +80,7 @@ func parseExpiry(text string, zone *time.Location) (at time.Time, err error) {
 
 // parseTags returns the tags that a text names, separated by spaces or commas.
 func parseTags(text string) []string {
-	tags := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	tags := strings.FieldsFunc(schema.Fold(text), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	slices.Sort(tags)
 	return slices.Compact(tags)
 }

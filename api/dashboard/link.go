@@ -29,7 +29,7 @@ func (d *Dashboard) setActive(c *call, link linkView) error {
 	}
 	back := c.back(link.Path)
 	done := notice{Text: link.Name + " is switched off. Visitors see that it is not active.",
-		Undo: &undo{link.Path + "/active", "active", strconv.FormatBool(!active), back}}
+		Undo: &undo{Path: link.Path + "/active", Field: "active", Value: strconv.FormatBool(!active), Back: back}}
 	if active {
 		done.Text = link.Name + " is switched on."
 	}

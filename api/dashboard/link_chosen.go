@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,8 +14,14 @@ import (
 	"linkstream/schema"
 )
 
-// maxChosen bounds the links that one form changes.
-const maxChosen = 10_000
+// maxChosen bounds the links that one form changes, and maxUnasked those that it deletes without a question.
+const (
+	maxChosen  = links.MaxRestored
+	maxUnasked = 100
+)
+
+// fieldNewest names the highest ID of the links whose deletion was confirmed: later ones were not counted.
+const fieldNewest = "newest"
 
 // changeChosen changes the links whose boxes are checked, or all of the list, and returns to the list.
 func (d *Dashboard) changeChosen(c *call) error {
@@ -71,13 +76,7 @@ func (d *Dashboard) chosenIDs(c *call, list linkFilter) (ids []int64, err error)
 		}
 		return d.DB.LinkIDs(c.ctx, c.account.ID, filter, maxChosen+1)
 	}
-	for _, value := range c.http.PostArgs().PeekMulti("id") {
-		if id := parseID(string(value)); id > 0 {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return c.ids(), nil
 }
 
 // editChosen edits links. done is the word for the edit in the notice.
@@ -94,45 +93,66 @@ func (d *Dashboard) editChosen(c *call, back string, ids []int64, edit links.Edi
 		}
 		return c.seeOther(back, text)
 	}
-	if err != nil {
+	if err != nil && changed == 0 {
 		return err
 	}
-	return c.seeOther(back, outcomeOf(c.numbers(), changed, len(ids), done, refused))
+	return c.seeOther(back, outcomeOf(c.numbers(), changed, len(ids), done, refused, err))
 }
 
-// outcomeOf says how many links were changed, and why others were not.
-func outcomeOf(f numbers, changed, asked int, done string, refused error) string {
+// outcomeOf says how many links were changed, and why others were not. failed is what has ended the change, or nil.
+func outcomeOf(f numbers, changed, asked int, done string, refused, failed error) string {
 	verb := " were "
 	if changed == 1 {
 		verb = " was "
 	}
 	text := f.counted(int64(changed), "link", "links") + verb + done + "."
-	if left := asked - changed; left > 0 {
-		text += " " + f.counted(int64(left), "link", "links") + " stayed as before"
-		if p, invalid := problemsOf(refused); invalid {
-			for _, why := range p {
-				text += ": " + why
-			}
-			return text
-		}
-		text += "."
+	left := asked - changed
+	if left == 0 {
+		return text
 	}
-	return text
+	text += " " + f.counted(int64(left), "link", "links") + " stayed as before"
+	if failed != nil {
+		return text + ", because the service is busy: try again."
+	}
+	p, _ := problemsOf(refused)
+	for _, why := range p {
+		return text + ": " + why
+	}
+	return text + "."
 }
 
 func (d *Dashboard) deleteChosen(c *call, back string, ids []int64) error {
-	at := time.Now().UTC().Truncate(time.Second)
+	if newest := c.formID(fieldNewest); newest > 0 {
+		ids = slices.DeleteFunc(ids, func(id int64) bool { return id > newest })
+	} else if len(ids) > maxUnasked {
+		page := deletePage{Links: int64(len(ids)), Newest: slices.Max(ids), Back: back}
+		if page.All = c.form("all") == "true"; !page.All {
+			page.IDs = ids
+		}
+		return d.render(c, "delete", page)
+	}
+	// Milliseconds tell this deletion from others, see undo.
+	at := time.Now().UTC().Truncate(time.Millisecond)
 	deleted, refused, err := d.Shortener.ChangeByID(c.ctx, c.account.ID, ids, nil, at)
-	if err != nil {
+	if err != nil && deleted == 0 {
 		return err
 	}
-	done := notice{Text: outcomeOf(c.numbers(), deleted, len(ids), "deleted", refused) + " The trash keeps them for " +
-		"30 days."}
+	done := notice{Text: outcomeOf(c.numbers(), deleted, len(ids), "deleted", refused, err) +
+		" The trash keeps them for 30 days."}
 	if deleted > 0 {
-		done.Undo = &undo{pathTrash + "/restore", fieldDeletedAt, strconv.FormatInt(at.Unix(), 10), back}
+		done.Undo = deletion{at: at, links: int64(deleted)}.undo("", back)
 	}
 	c.setNotice(done)
 	return c.redirect(back)
+}
+
+// deletePage is the data of the page that asks before many links are deleted.
+type deletePage struct {
+	Links  int64
+	Newest int64   // the highest of their IDs
+	All    bool    // of the list at Back
+	IDs    []int64 // nil: All
+	Back   string
 }
 
 // exportChosen sends some links as a file; all links of the list are a file of their own.

@@ -1,10 +1,12 @@
 package dashboard_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"linkstream/schema"
@@ -86,12 +88,98 @@ func TestChosenLinks(t *testing.T) {
 		chosen("all", "true", "do", "delete", "back", odd)
 		page := b.follow()
 		page.want(t, http.StatusOK, "12 links were deleted.", "Undo", "No links match")
-		at := regexp.MustCompile(`name="deleted_at" value="(\d+)"`).FindStringSubmatch(page.body)
-		if at == nil {
-			t.Fatal("nothing to undo")
-		}
-		b.post("/dashboard/trash/restore", "deleted_at", at[1], "back", odd).wantTo(t, odd)
+		b.post("/dashboard/trash/restore", "deleted_at", page.deletion(t), "back", odd).wantTo(t, odd)
 		b.follow().want(t, http.StatusOK, "12 links are back", "12 links with")
+	})
+}
+
+// deletion returns the deletion that the page undoes.
+func (a answer) deletion(t *testing.T) string {
+	t.Helper()
+	found := regexp.MustCompile(`name="deleted_at" value="([\d.]+)"`).FindStringSubmatch(a.body)
+	if found == nil {
+		t.Fatalf("nothing to undo: %s", a.text())
+	}
+	return found[1]
+}
+
+// addMany adds links with the hashes many-0, many-1, ….
+func (s *testService) addMany(t *testing.T, n int) {
+	t.Helper()
+	for from := 0; from < n; from += schema.MaxLinkBatch {
+		batch := schema.LinkBatch{AccountID: s.account.ID}
+		for i := from; i < min(n, from+schema.MaxLinkBatch); i++ {
+			batch.Links = append(batch.Links, schema.Link{Hash: fmt.Sprint("many-", i), URL: "https://example.org/",
+				Active: true, CreatedAt: s.now().UTC()})
+		}
+		testkit.Must(t, s.links.CreateLinks(t.Context(), &batch))
+	}
+}
+
+func TestManyChosenLinks(t *testing.T) {
+	var calls atomic.Int64 // of the method that fails
+	var failing atomic.Value
+	failing.Store("")
+	s := startFaulty(t, func(_ context.Context, method string) error {
+		if method == failing.Load() && calls.Add(1) > 1 {
+			return schema.Errorf(schema.CodeUnavailable, "down")
+		}
+		return nil
+	})
+	fail := func(method string) { calls.Store(0); failing.Store(method) }
+	s.addMany(t, 1105)
+	b := s.signedIn(t)
+	chosen := func(fields ...string) answer {
+		return b.post("/dashboard/links/chosen", append(fields, "all", "true", "back", "/dashboard/links?page=1&q=many")...)
+	}
+	newest := func() string {
+		t.Helper()
+		return regexp.MustCompile(`name="newest" value="(\d+)"`).FindStringSubmatch(b.seen.body)[1]
+	}
+	const all = "1,105 links"
+	t.Run("are deleted after a question, without those of later", func(t *testing.T) {
+		chosen("do", "delete").want(t, http.StatusOK, "Delete "+all+"?", "Keep them")
+		confirmed := newest()
+		s.addLink(t, "many-later", "https://example.org/")
+		chosen("do", "delete", "newest", confirmed).want(t, http.StatusSeeOther)
+		b.follow().want(t, http.StatusOK, all+" were deleted.", "1 link with")
+	})
+	t.Run("come back as far as possible, which the page says", func(t *testing.T) {
+		fail("RestoreLinks")
+		b.post("/dashboard/trash/restore", "deleted_at", b.seen.deletion(t)).want(t, http.StatusSeeOther)
+		b.follow().want(t, http.StatusOK, "1,000 of "+all+" are back, with their clicks.", "Restore the others")
+		if strings.Contains(b.seen.body, "data-continue") {
+			t.Error("the script repeats what has failed")
+		}
+		rest := b.seen.deletion(t)
+		b.post("/dashboard/trash/restore", "deleted_at", rest).want(t, http.StatusServiceUnavailable)
+		fail("")
+		b.post("/dashboard/trash/restore", "deleted_at", rest, "back", "/dashboard/links?page=1&q=many").want(t,
+			http.StatusSeeOther)
+		b.follow().want(t, http.StatusOK, all+" are back, with their clicks.", "1,106 links with")
+	})
+	t.Run("come back without those that were created anew", func(t *testing.T) {
+		chosen("do", "delete")
+		chosen("do", "delete", "newest", newest()).want(t, http.StatusSeeOther)
+		deletion := b.follow().deletion(t)
+		s.addLink(t, "many-7", "https://example.org/")
+		b.post("/dashboard/trash/restore", "deleted_at", deletion).want(t, http.StatusSeeOther)
+		b.follow().want(t, http.StatusOK, all+" are back, with their clicks. 1 link cannot come back")
+	})
+	t.Run("are changed in part if the store fails", func(t *testing.T) {
+		for _, done := range []string{"switched off", "tagged new", "deleted"} {
+			fields := []string{"tags", "new", "do", map[string]string{"switched off": "off", "tagged new": "tag"}[done]}
+			if done == "deleted" {
+				fields = []string{"do", "delete"}
+				chosen(fields...)
+				fields = append(fields, "newest", newest())
+			}
+			fail("ChangeLinks")
+			chosen(fields...).want(t, http.StatusSeeOther)
+			fail("")
+			b.follow().want(t, http.StatusOK,
+				"1,000 links were "+done+". 106 links stayed as before, because the service is busy: try again.")
+		}
 	})
 }
 
@@ -114,9 +202,16 @@ func TestTrash(t *testing.T) {
 		for _, hash := range []string{"sale", "other"} {
 			b.post("/dashboard/links/0/" + hash + "/delete")
 		}
+		page := b.get("/dashboard/trash").body
+		boxes := regexp.MustCompile(`name="id" value="(\d+)"`).FindAllStringSubmatch(page, -1)
+		testkit.Equal(t, "boxes", len(boxes), 2)
 		b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "sale")
-		b.post("/dashboard/trash/restore", "link", "0.sale", "link", "0.other", "link", "0.none", "link", "x")
-		b.follow().want(t, http.StatusOK, "1 link is back", "You have deleted no link with this hash")
+		b.post("/dashboard/trash/restore", "link", "0.sale")
+		b.follow().want(t, http.StatusOK, "sale: You have a link with this hash")
+		b.post("/dashboard/trash/restore", "id", boxes[0][1], "id", boxes[1][1], "id", "x")
+		b.follow().want(t, http.StatusOK, "1 link is back", "1 link cannot come back: you have restored it")
+		b.post("/dashboard/trash/restore", "link", "0.none")
+		b.follow().want(t, http.StatusOK, "none: You have deleted no link with this hash")
 		b.post("/dashboard/trash/restore")
 		b.follow().want(t, http.StatusOK, "No link is selected.", "The trash is empty")
 	})

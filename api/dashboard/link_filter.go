@@ -23,8 +23,8 @@ type linkFilter struct {
 
 // filterOf reads a filter from a query. Values that the form does not offer count as "".
 func filterOf(get func(field string) string) linkFilter {
-	f := linkFilter{Query: get("q"), Tag: get("tag"), Domain: get("domain"), State: get("state"), From: get("from"),
-		To: get("to"), Sort: get("sort")}
+	f := linkFilter{Query: get("q"), Tag: schema.Fold(get("tag")), Domain: get("domain"), State: get("state"),
+		From: get("from"), To: get("to"), Sort: get("sort")}
 	if _, err := strconv.ParseUint(f.Domain, 10, 63); err != nil {
 		f.Domain = ""
 	}

@@ -38,7 +38,9 @@ func TestFilters(t *testing.T) {
 	s.count(t, click{link: links[1], at: s.now(), times: 5}, click{link: links[0], at: s.now(), times: 2})
 	b := s.signedIn(t)
 	for query, want := range map[string]string{
-		"": "third second first", "tag=print": "second first", "tag=web": "second", "tag=none": "", "state=on": "third first",
+		"": "third second first", "tag=print": "second first", "tag=web": "second", "tag=none": "",
+		"tag=Print": "second first", "tag=%EF%BC%B7%EF%BC%A5%EF%BC%A2": "second", "q=%EF%BC%B3pring": "third",
+		"state=on":  "third first",
 		"state=off": "second", "domain=0": "second first", fmt.Sprint("domain=", domain.ID): "third",
 		"sort=created_at": "first second third",
 		"sort=-clicks":    "second first third", "sort=clicks": "third first second",
@@ -109,7 +111,7 @@ func TestFilters(t *testing.T) {
 	})
 	t.Run("name their problems", func(t *testing.T) {
 		b.get("/dashboard/links?tag=No+Tag").want(t, http.StatusUnprocessableEntity, "A tag has 1 to 32 characters")
-		b.get("/dashboard/links?q="+url.QueryEscape("a b c d e f g h i")).want(t, http.StatusUnprocessableEntity,
-			"A search has at most 8 words")
+		long := url.QueryEscape("a b c d e f g h " + strings.Repeat("i", 285))
+		b.get("/dashboard/links?q="+long).want(t, http.StatusUnprocessableEntity, "A search has at most 300 characters")
 	})
 }

@@ -153,7 +153,7 @@ func (d *Dashboard) deleteLink(c *call, link linkView) error {
 		return err
 	}
 	back := c.back(pathLinks)
-	c.setNotice(notice{Text: link.Name + " was deleted." + inTrash, Undo: &undo{pathTrash + "/restore", "link", link.Key(),
-		back}})
+	c.setNotice(notice{Text: link.Name + " was deleted." + inTrash,
+		Undo: &undo{Path: pathTrash + "/restore", Field: "link", Value: link.Key(), Back: back}})
 	return c.redirect(back)
 }

@@ -219,8 +219,8 @@ func TestExport(t *testing.T) {
 		if len(lines) != 2 || lines[1][0] != "http://sho.rt/second" {
 			t.Errorf("got %q", lines)
 		}
-		b.get("/dashboard/export.csv?q=a+b+c+d+e+f+g+h+i").want(t, http.StatusUnprocessableEntity,
-			"A search has at most 8 words")
+		b.get("/dashboard/export.csv?q=a+b+c+d+e+f+g+h+"+strings.Repeat("i", 285)).want(t,
+			http.StatusUnprocessableEntity, "A search has at most 300 characters")
 	})
 	t.Run("is imported by another account", func(t *testing.T) {
 		other := start(t)

@@ -1,7 +1,7 @@
 package dashboard
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 	"time"
 
@@ -10,7 +10,7 @@ import (
 	"linkstream/api/request"
 )
 
-// fieldDeletedAt names, in seconds since 1970, the time of a deletion of many links.
+// fieldDeletedAt names a deletion of many links.
 const fieldDeletedAt = "deleted_at"
 
 // inTrash follows what says that a link was deleted.
@@ -41,50 +41,107 @@ func (d *Dashboard) showTrash(c *call) (err error) {
 	return d.render(c, "trash", page)
 }
 
-// restore restores the links that the form names, or all links that were deleted at a time.
+// restore restores a link, the links whose boxes are checked, or all links that were deleted together.
 func (d *Dashboard) restore(c *call) error {
 	back := c.back(pathTrash)
 	if text := c.form(fieldDeletedAt); text != "" {
-		restored, refused, err := d.Shortener.RestoreAll(c.ctx, c.account.ID, time.Unix(parseID(text), 0))
-		if err != nil {
-			return err
-		}
-		if refused != nil {
-			return c.seeOther(pathTrash, restoredText(c.numbers(), restored)+" "+whyNot(refused))
-		}
-		return c.seeOther(back, restoredText(c.numbers(), restored))
+		return d.restoreAll(c, back, undoOf(text))
 	}
-	restored, why, last := 0, "", linkView{}
-	for _, value := range c.http.PostArgs().PeekMulti("link") {
-		domain, hash, _ := strings.Cut(clean(value), ".")
-		domainID, err := strconv.ParseInt(domain, 10, 64)
-		if err != nil || domainID < 0 {
-			continue
-		}
-		link, err := d.Shortener.Restore(c.ctx, c.account.ID, hash, &domainID)
-		switch text := whyNot(err); {
-		case err == nil:
-			restored, last = restored+1, d.linkView(link)
-		case text == "":
-			return err
-		default:
-			why = " " + hash + ": " + text
-		}
+	if key := c.form("link"); key != "" {
+		return d.restoreOne(c, back, key)
 	}
+	ids := c.ids()
 	switch {
-	case restored == 1 && why == "":
-		return c.seeOther(last.at(back), last.Name+" is back, with its clicks.")
-	case restored == 0 && why == "":
+	case len(ids) == 0:
 		return c.seeOther(back, "No link is selected.")
+	case len(ids) > schema.MaxLinkBatch:
+		return c.seeOther(back, "Nothing was restored: more than 1,000 links are selected.")
 	}
-	return c.seeOther(back, restoredText(c.numbers(), restored)+why)
+	now := time.Now().UTC().Truncate(time.Second)
+	restored, err := d.DB.RestoreLinks(c.ctx, c.account.ID, ids, now.Add(-schema.TrashTTL), now)
+	if err != nil {
+		return err
+	}
+	return c.seeOther(back, restoredText(c.numbers(), restored)+cannotReturn(c.numbers(), int64(len(ids))-restored))
 }
 
-func restoredText(f numbers, n int) string {
+// restoreOne restores the link with a key, which was deleted alone.
+func (d *Dashboard) restoreOne(c *call, back, key string) error {
+	domain, hash, _ := strings.Cut(key, ".")
+	domainID := parseID(domain)
+	link, err := d.Shortener.Restore(c.ctx, c.account.ID, hash, &domainID)
+	if why := whyNot(err); why != "" {
+		return c.seeOther(back, hash+": "+why)
+	}
+	if err != nil {
+		return err
+	}
+	view := d.linkView(link)
+	return c.seeOther(view.at(back), view.Name+" is back, with its clicks.")
+}
+
+func restoredText(f numbers, n int64) string {
 	if n == 1 {
 		return "1 link is back, with its clicks."
 	}
-	return f.counted(int64(n), "link", "links") + " are back, with their clicks."
+	return f.counted(n, "link", "links") + " are back, with their clicks."
+}
+
+// cannotReturn says why some links stay deleted, "" if there are none.
+func cannotReturn(f numbers, n int64) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " 1 link cannot come back: you have restored it or created it anew, or deleted its domain."
+	}
+	return " " + f.counted(n, "link", "links") + " cannot come back: you have restored them or created them anew, or " +
+		"deleted their domain."
+}
+
+// deletion is the links that were deleted together, and how many of them are back.
+type deletion struct {
+	at          time.Time
+	links, back int64
+}
+
+// undoOf reads the value that String returns.
+func undoOf(text string) (u deletion) {
+	var ms int64
+	_, _ = fmt.Sscanf(text, "%d.%d.%d", &ms, &u.links, &u.back) // of another value nothing is restored
+	u.at = time.UnixMilli(ms).UTC()
+	return u
+}
+
+func (u deletion) String() string { return fmt.Sprintf("%d.%d.%d", u.at.UnixMilli(), u.links, u.back) }
+
+// undo returns the form that restores the links.
+func (u deletion) undo(label, back string) *undo {
+	return &undo{Label: label, Path: pathTrash + "/restore", Field: fieldDeletedAt, Value: u.String(), Back: back}
+}
+
+// restoreTime is how long one request restores links. The page that it leads to says how many are back, and sends the
+// next request.
+const restoreTime = 2 * time.Second
+
+// restoreAll restores links that were deleted together, as many as it can in restoreTime.
+func (d *Dashboard) restoreAll(c *call, back string, u deletion) error {
+	restored, left, err := d.Shortener.RestoreAll(c.ctx, c.account.ID, u.at, time.Now().Add(restoreTime))
+	if err != nil && restored == 0 {
+		return err
+	}
+	u.back += restored
+	n := c.numbers()
+	done := notice{Text: restoredText(n, u.back)}
+	if left == 0 {
+		done.Text += cannotReturn(n, max(0, u.links-u.back))
+	} else {
+		done.Text = n.number(u.back) + " of " + n.number(u.links) + " links are back, with their clicks."
+		done.Undo = u.undo("Restore the others", back)
+		done.Undo.Continues = err == nil
+	}
+	c.setNotice(done)
+	return c.redirect(back)
 }
 
 // whyNot returns why a link was not restored, "" if err does not say that.

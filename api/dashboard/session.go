@@ -346,7 +346,11 @@ type notice struct {
 }
 
 // undo is a form that undoes an action: it sends one field.
-type undo struct{ Path, Field, Value, Back string }
+type undo struct {
+	Path, Field, Value, Back string
+	Label                    string // of the button; "" for Undo
+	Continues                bool   // the script sends the form: the last request has undone a part
+}
 
 // setNotice stores a notice for the session's next page. The cookie is signed, so that nobody can forge notices.
 func (c *call) setNotice(n notice) {

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"linkstream/api/links"
 	"linkstream/api/request"
@@ -111,7 +110,7 @@ func (d *Dashboard) renameTag(c *call) error {
 	if err != nil {
 		return err
 	}
-	page.New = cut(strings.ToLower(c.form(links.FieldNewTag)), maxAsked)
+	page.New = cut(schema.Fold(c.form(links.FieldNewTag)), maxAsked)
 	if c.form("merge") != page.New && schema.ValidTag(page.New) && page.New != page.Tag {
 		if page.Merge, err = d.countTagged(c, page.New); err != nil {
 			return err

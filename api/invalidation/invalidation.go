@@ -50,6 +50,13 @@ func (d database) RestoreLink(
 	return link, d.after(err)
 }
 
+func (d database) RestoreLinks(
+	ctx context.Context, accountID int64, ids []int64, deletedAfter, at time.Time,
+) (int64, error) {
+	restored, err := d.Database.RestoreLinks(ctx, accountID, ids, deletedAfter, at)
+	return restored, d.after(err)
+}
+
 func (d database) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
 	return d.after(d.Database.DeleteLink(ctx, link, at))
 }

@@ -52,6 +52,10 @@ func TestWrap(t *testing.T) {
 			_, err := db.RestoreLink(t.Context(), owner.ID, "one", new(int64(0)), now.Add(-time.Hour), now)
 			return err
 		}},
+		{"RestoreLinks", func() error {
+			_, err := db.RestoreLinks(t.Context(), owner.ID, []int64{link.ID}, now.Add(-time.Hour), now)
+			return err
+		}},
 		{"SetSuspended", func() error { return db.SetSuspended(t.Context(), owner.ID, true) }},
 		{"CreateDomain", func() error { return db.CreateDomain(t.Context(), &verified) }},
 		{"SetSite", func() error {

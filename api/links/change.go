@@ -128,8 +128,8 @@ func (s *Shortener) eachEdit(
 	}, nil
 }
 
-// ChangeByID is ChangeAll at a time, in whole seconds, for links with IDs, schema.MaxLinkBatch per transaction. It
-// returns how many links have changed, and the first error of one that has not.
+// ChangeByID is ChangeAll at a time for links with IDs, schema.MaxLinkBatch per transaction. It returns how many links
+// have changed, also after an error, and the first error of one that has not.
 func (s *Shortener) ChangeByID(
 	ctx context.Context, accountID int64, ids []int64, edit *Edit, at time.Time,
 ) (changed int, refused, err error) {

@@ -22,13 +22,15 @@ const (
 // Limits of lists, which are read at once.
 const (
 	MaxSorted = 100_000 // links in a list by clicks
-	maxWords  = 8       // of a search
+	maxQuery  = 300     // characters of a search with any number of words
+	maxWords  = 8       // of a longer search
 )
 
 // ListRequest describes a list of an account's links. Zero values select all links, the newest first.
 type ListRequest struct {
 	AccountID int64
-	// words; a link must match all of them, by a part of its hash, URL, title or a tag, or by its short URL
+	// words; a link must match all of them, by a part of its hash, URL, title or a tag, as schema.LinkWord says, or by its
+	// short URL
 	Query     string
 	Tag       string
 	DomainID  *int64 // 0: the default domain
@@ -117,8 +119,8 @@ func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFil
 		v.reject("sort", "The list is sorted by -created_at, created_at, -clicks or clicks.")
 	}
 	words := strings.Fields(req.Query)
-	if len(words) > maxWords || utf8.RuneCountInString(req.Query) > schema.MaxURLLen {
-		v.reject("q", "A search has at most 8 words and 2048 characters.")
+	if n := utf8.RuneCountInString(req.Query); n > schema.MaxURLLen || n > maxQuery && len(words) > maxWords {
+		v.reject("q", "A search has at most 300 characters, or 8 words of at most 2048 characters together.")
 	}
 	onDomain := req.DomainID != nil && *req.DomainID != 0 && v.invalid[FieldDomainID] == nil
 	var domains []schema.Domain
@@ -134,21 +136,27 @@ func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFil
 	if err := v.outcome(); err != nil {
 		return filter, err
 	}
+	seen := map[string]bool{"": true}
 	for _, word := range words {
-		filter.Words = append(filter.Words, schema.LinkWord{Texts: spellings(word), Key: s.keyOf(word, domains)})
+		if folded := schema.Fold(word); !seen[folded] {
+			seen[folded] = true
+			filter.Words = append(filter.Words, schema.LinkWord{Text: word, Key: s.keyOf(word, domains)})
+		}
 	}
+	// Few links have a long word, and the store reads no further word of the others.
+	slices.SortStableFunc(filter.Words, func(a, b schema.LinkWord) int { return len(b.Text) - len(a.Text) })
 	return filter, nil
 }
 
 // keyOf returns the key of the link whose short URL a word is, with or without scheme and port; nil if it is no short
 // URL.
 func (s *Shortener) keyOf(word string, domains []schema.Domain) *schema.LinkKey {
-	_, host, rest := cutHost(word)
+	_, host, rest := schema.CutHost(word)
 	_, hash, _ := strings.Cut(rest, "/")
 	if i := strings.IndexAny(hash, "/?#"); i >= 0 {
 		hash = hash[:i]
 	}
-	hash = strings.TrimSuffix(hash, "+")
+	hash = schema.Fold(strings.TrimSuffix(hash, "+"))
 	name, err := schema.ParseHost(host)
 	if err != nil || !schema.ValidHash(hash) {
 		return nil
@@ -162,50 +170,4 @@ func (s *Shortener) keyOf(word string, domains []schema.Domain) *schema.LinkKey 
 		}
 	}
 	return nil
-}
-
-// cutHost splits what may be a URL without its scheme into the scheme, the host, and the rest from the port on.
-func cutHost(word string) (scheme, host, rest string) {
-	if i := strings.Index(word, "://"); i >= 0 {
-		scheme, word = word[:i+3], word[i+3:]
-	}
-	end := strings.IndexAny(word, "/?#")
-	if end < 0 {
-		end = len(word)
-	}
-	host, _ = schema.CutPort(word[:end])
-	return scheme, host, word[len(host):]
-}
-
-// spellings returns the ways in which a word may be stored. Stores ignore the case of ASCII letters only, and a host
-// may be in Unicode or in Punycode.
-func spellings(word string) []string {
-	all := []string{word}
-	scheme, host, rest := cutHost(word)
-	if ascii, err := schema.HostToASCII(host); err == nil {
-		all = append(all, scheme+ascii+rest)
-	}
-	if name, err := schema.ParseHost(host); err == nil && name.Unicode() != "" {
-		all = append(all, scheme+name.Unicode()+rest)
-	}
-	for _, w := range slices.Clone(all) {
-		all = append(all, strings.ToLower(w), strings.ToUpper(w))
-	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(all, func(w string) bool {
-		key := asciiLower(w)
-		again := seen[key]
-		seen[key] = true
-		return again
-	})
-}
-
-// asciiLower is the lower of the stores.
-func asciiLower(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, s)
 }

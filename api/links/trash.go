@@ -3,6 +3,7 @@ package links
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"linkstream/schema"
@@ -30,56 +31,63 @@ func notInTrash() error {
 	return schema.ClientErrorf(schema.CodeNotFound, "You have deleted no link with this hash within the last 30 days.")
 }
 
-// purgePause is the time between two rounds of emptying the trash, and purgeChunk how many links one statement empties.
+// tidyPause is the time between two rounds of Tidy, and tidyChunk how many links one statement changes.
 const (
-	purgePause = time.Hour
-	purgeChunk = 1000
+	tidyPause = time.Hour
+	tidyChunk = 1000
 )
 
-// EmptyTrash removes links for good that were deleted longer than schema.TrashTTL ago, until ctx is done.
-func (s *Shortener) EmptyTrash(ctx context.Context, log *slog.Logger) {
-	for timer := time.NewTimer(0); ; timer.Reset(purgePause) {
+// Tidy removes links for good that were deleted longer than schema.TrashTTL ago, and lets searches find links that an
+// older release has stored, at once and then every hour until ctx is done.
+func (s *Shortener) Tidy(ctx context.Context, log *slog.Logger) {
+	for timer := time.NewTimer(0); ; timer.Reset(tidyPause) {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		}
-		purged, err := int64(purgeChunk), error(nil)
-		for err == nil && purged == purgeChunk {
-			purged, err = s.links.PurgeLinks(ctx, time.Now().Add(-schema.TrashTTL), purgeChunk)
-		}
-		if err != nil && ctx.Err() == nil {
-			log.Warn("cannot empty the trash", "error", err)
+		for what, chunk := range map[string]func() (int64, error){
+			"make links known to searches": func() (int64, error) { return s.links.FoldLinks(ctx, tidyChunk) },
+			"empty the trash": func() (int64, error) {
+				return s.links.PurgeLinks(ctx, time.Now().Add(-schema.TrashTTL), tidyChunk)
+			},
+		} {
+			changed, err := int64(tidyChunk), error(nil)
+			for err == nil && changed == tidyChunk {
+				changed, err = chunk()
+			}
+			if err != nil && ctx.Err() == nil {
+				log.Warn("cannot "+what, "error", err)
+			}
 		}
 	}
 }
 
-// RestoreAll restores the links that an account has deleted at a time, such as by one ChangeByID. It returns the number
-// of restored links, and the first error of another link.
-func (s *Shortener) RestoreAll(ctx context.Context, accountID int64, at time.Time) (restored int, refused, err error) {
-	var deleted []schema.Link
-	for page := int64(1); ; page++ {
-		links, _, err := s.links.Links(ctx, accountID, schema.LinkFilter{DeletedAfter: at.Add(-time.Second)}, page)
-		if err != nil {
-			return 0, nil, err
-		}
-		if len(links) == 0 {
+// MaxRestored bounds the links that were deleted together and can be restored together.
+const MaxRestored = 10_000
+
+// RestoreAll restores the links that an account has deleted at a time, such as by one ChangeByID, schema.MaxLinkBatch
+// per transaction. It begins no other transaction after a time, and returns how many links are left then, or after an
+// error.
+func (s *Shortener) RestoreAll(
+	ctx context.Context, accountID int64, at, until time.Time,
+) (restored, left int64, err error) {
+	now := time.Now().UTC().Truncate(time.Second)
+	after := now.Add(-schema.TrashTTL)
+	ids, err := s.links.LinkIDs(ctx, accountID, schema.LinkFilter{DeletedAfter: after, DeletedAt: at}, MaxRestored)
+	if err != nil {
+		return 0, 0, err
+	}
+	left = int64(len(ids))
+	for some := range slices.Chunk(ids, schema.MaxLinkBatch) {
+		if restored > 0 && time.Now().After(until) {
 			break
 		}
-		deleted = append(deleted, links...)
-	}
-	for _, link := range deleted {
-		if !link.UpdatedAt.Equal(at) {
-			continue
+		n, err := s.links.RestoreLinks(ctx, accountID, some, after, now)
+		if err != nil {
+			return restored, left, err
 		}
-		switch _, err := s.Restore(ctx, accountID, link.Hash, &link.DomainID); schema.ErrorCode(err) {
-		case "":
-			restored++
-		case schema.CodeNotFound, schema.CodeInvalid:
-			refused = err
-		default:
-			return restored, refused, err
-		}
+		restored, left = restored+n, left-int64(len(some))
 	}
-	return restored, refused, nil
+	return restored, left, nil
 }

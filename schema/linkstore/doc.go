@@ -103,6 +103,14 @@
 // the default one. There is no foreign key to accounts: it would cost as much as an index, and the statements that
 // create links lock the account anyway.
 //
+// # What a search reads
+//
+// A search reads the account's links in the order of the page. Columns url and title have folds (schema.Fold) in
+// columns of their own only where lower-case ASCII is not enough, which engines compare by themselves: most links cost
+// nothing. A word that is not ASCII can only be in a fold, and is looked for among the links that have one, by index
+// links_folded. An index of trigrams would cost every new link more than all its other indexes together, and Postgres
+// has it only as an extension.
+//
 // # Deleted links
 //
 // A deleted link keeps its row, which reserves the hash. Its ordinal is negative, so no list but the trash meets it.

@@ -13,7 +13,9 @@ const (
 	UPDATE links SET url = coalesce($2, url), title = coalesce($3, title), tags = coalesce($4, tags),
 		active = coalesce($5, active), expires_at = CASE WHEN $6 THEN $7 ELSE expires_at END,
 		expired_url = coalesce($8, expired_url), forward_query = coalesce($9, forward_query),
-		extension = coalesce($18, extension), password_hash = coalesce($20, password_hash), updated_at = $10
+		extension = coalesce($18, extension), password_hash = coalesce($20, password_hash),
+		folded_url = CASE WHEN CAST($2 AS text) IS NULL THEN folded_url ELSE $21 END,
+		folded_title = CASE WHEN CAST($3 AS text) IS NULL THEN folded_title ELSE $22 END, updated_at = $10
 	WHERE id = $1 AND ordinal > 0 AND (CAST($18 AS text) IS NULL OR extension = $19)
 		AND (NOT $11 OR (url, title, tags, expired_url, forward_query) = ($12, $13, $14, $15, $16)
 			AND expires_at IS NOT DISTINCT FROM $17)`
@@ -44,21 +46,23 @@ const (
 	ORDER BY NOT ` + justRestored + `, l.ordinal > 0, l.domain_id <> 0, l.ordinal DESC LIMIT 1`
 	justRestored = `coalesce(l.ordinal > 0 AND l.restored_at > $5, false)`
 	ownDomains   = `SELECT id FROM domains WHERE account_id = $1 ORDER BY id{for key share}`
-	// restorable holds for link $2 until the end of the transaction if it holds once account, domains and link are locked.
-	restorable = `id = $2 AND +account_id = $1 AND +ordinal < 0 AND url <> '' AND updated_at > $3
+	// restorable holds for links with the IDs $2 until the end of the transaction if it holds once account, domains and
+	// links are locked.
+	restorable = `id {in: $2} AND +account_id = $1 AND +ordinal < 0 AND url <> '' AND updated_at > $3
 		AND +domain_id {among}` + domainsOfOwner + `{end}`
-	lockRestored  = `SELECT id FROM links WHERE ` + restorable + `{for update}`
+	lockRestored  = `SELECT id FROM links WHERE ` + restorable + ` ORDER BY id{for update}`
 	countRestored = `
-	UPDATE accounts SET deleted_links = deleted_links - 1 WHERE id = $1 AND EXISTS (SELECT 1 FROM links WHERE ` +
-		restorable + `)`
-	fillGap = `
+	UPDATE accounts SET deleted_links = deleted_links - (SELECT count(*) FROM links WHERE ` + restorable + `)
+	WHERE id = $1`
+	fillGaps = `
 	INSERT INTO link_gaps (account_id, block, missing)
-	SELECT account_id, -ordinal / CAST($4 AS bigint), -1 FROM links WHERE ` + restorable + addGap
-	restoreLink = `
+	SELECT CAST($1 AS bigint), -ordinal / CAST($4 AS bigint), -count(*) FROM links
+	WHERE ` + restorable + ` GROUP BY 2` + addGap
+	restoreLinks = `
 	UPDATE links SET ordinal = -ordinal, remade = false, updated_at = $4, restored_at = $4 WHERE ` + restorable
 	purgeLinks = `
 	UPDATE links SET url = '', title = '', tags = '', active = false, expires_at = NULL, expired_url = '',
-		forward_query = false, extension = '', password_hash = ''
+		forward_query = false, extension = '', password_hash = '', folded_url = NULL, folded_title = NULL
 	WHERE id {among}
 		SELECT id FROM links WHERE ordinal < 0 AND url <> '' AND updated_at <= $1 LIMIT $2{for update skip locked}{end}`
 	setTakenDown = `UPDATE links SET taken_down = $3 WHERE domain_id = $1 AND hash = $2`
@@ -87,7 +91,8 @@ func updateArgs(link *schema.Link, edit schema.LinkEdit, at time.Time) []any {
 	return []any{link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active, edit.ExpiresAt != nil,
 		edit.ExpiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.URL, link.Title,
 		schema.TagsColumn{List: &link.Tags},
-		link.ExpiredURL, link.ForwardQuery, link.ExpiresAt, edit.BehaviourText(), link.Behaviour.Text(), edit.PasswordHash}
+		link.ExpiredURL, link.ForwardQuery, link.ExpiresAt, edit.BehaviourText(), link.Behaviour.Text(), edit.PasswordHash,
+		folded(edit.URL, schema.FoldURL), folded(edit.Title, schema.Fold)}
 }
 
 // DeleteLink implements schema.LinkStore.
@@ -200,21 +205,14 @@ func (s *Store) RestoreLink(
 	return link, wrap(err, "restore link %q of account %d", hash, accountID)
 }
 
-// restore restores a link, unless that is impossible by now. It locks the account before the link, and the domains, so
-// that DeleteDomain waits until the link is visible.
+// restore restores a link, unless that is impossible by now.
 func (s *Store) restore(
 	ctx context.Context, accountID, id int64, deletedAfter, at time.Time,
 ) (link schema.Link, restored bool, err error) {
 	var changed int64
 	var found []schema.Link
-	ignored := func(Rows) error { return nil }
 	var b Batch
-	b.get(value(new(int64)), lockAccount, accountID)
-	b.rows(ignored, ownDomains, accountID)
-	b.rows(ignored, lockRestored, accountID, id, deletedAfter)
-	b.exec(fillGap, accountID, id, deletedAfter, schema.OrdinalBlock)
-	b.exec(countRestored, accountID, id, deletedAfter)
-	b.count(&changed, restoreLink, accountID, id, deletedAfter, at)
+	b.restoreLinks(&changed, accountID, []int64{id}, deletedAfter, at)
 	b.rows(func(rows Rows) (err error) {
 		found, err = collect(rows, linkFields)
 		return err
@@ -223,6 +221,27 @@ func (s *Store) restore(
 		return schema.Link{}, false, err
 	}
 	return found[0], true, nil
+}
+
+// restoreLinks adds the statements that restore links of an account, and sets restored to their number. They lock the
+// account before the links, and the domains, so that DeleteDomain waits until the links are visible.
+func (b *Batch) restoreLinks(restored *int64, accountID int64, ids []int64, deletedAfter, at time.Time) {
+	ignored := func(Rows) error { return nil }
+	b.get(value(new(int64)), lockAccount, accountID)
+	b.rows(ignored, ownDomains, accountID)
+	b.rows(ignored, lockRestored, accountID, ids, deletedAfter)
+	b.exec(fillGaps, accountID, ids, deletedAfter, schema.OrdinalBlock)
+	b.exec(countRestored, accountID, ids, deletedAfter)
+	b.count(restored, restoreLinks, accountID, ids, deletedAfter, at)
+}
+
+// RestoreLinks implements schema.LinkStore.
+func (s *Store) RestoreLinks(
+	ctx context.Context, accountID int64, ids []int64, deletedAfter, at time.Time,
+) (restored int64, err error) {
+	var b Batch
+	b.restoreLinks(&restored, accountID, ids, deletedAfter, at)
+	return restored, wrap(s.sendInTurn(ctx, accountID, &b), "restore %d links of account %d", len(ids), accountID)
 }
 
 // PurgeLinks implements schema.LinkStore.

@@ -37,6 +37,9 @@ func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 		c.add("l.ordinal < 0 AND l.url <> '' AND l.updated_at > %s AND (l.domain_id = 0 OR d.id IS NOT NULL)",
 			filter.DeletedAfter)
 	}
+	if !filter.DeletedAt.IsZero() {
+		c.add("l.updated_at = %s", filter.DeletedAt)
+	}
 	for _, word := range filter.Words {
 		c.addWord(word)
 	}
@@ -67,37 +70,39 @@ func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 // likeEscaper makes LIKE take each character of a text for itself.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// addWord adds the condition that links match a word.
+// addWord adds the condition that links match a word. A text that is not ASCII can only be in a fold, and the index
+// links_folded has the links with one.
 func (c *condition) addWord(word schema.LinkWord) {
-	matches := []string{"false"}
-	for _, text := range word.Texts {
-		if !storable(text) {
+	matches, ascii := []string{"false"}, false
+	for i, text := range []string{schema.Fold(word.Text), schema.FoldURL(word.Text)} {
+		if text == "" || !storable(word.Text) || i > 0 && text == schema.Fold(word.Text) {
 			continue
 		}
-		pattern := c.arg("%" + likeEscaper.Replace(lowerASCII(text)) + "%")
-		for _, column := range []string{"l.hash", "l.url", "l.title", "l.tags"} {
-			matches = append(matches, fmt.Sprintf(`{folded: %s} LIKE %s ESCAPE '\'`, column, pattern))
+		like := " LIKE " + c.arg("%"+likeEscaper.Replace(text)+"%") + ` ESCAPE '\'`
+		if utf8.RuneCountInString(text) == len(text) {
+			ascii = true
+			matches = append(matches, "{folded: l.url}"+like, "l.title <> '' AND {folded: l.title}"+like,
+				"l.tags <> '' AND l.tags"+like, "{folded: l.hash}"+like)
 		}
+		matches = append(matches, "l.folded_url IS NOT NULL AND l.folded_url"+like,
+			"l.folded_title IS NOT NULL AND l.folded_title"+like)
 	}
 	if word.Key != nil && storable(word.Key.Hash) {
+		ascii = true
 		matches = append(matches, fmt.Sprintf("l.domain_id = %s AND lower(l.hash) = %s", c.arg(word.Key.DomainID),
-			c.arg(lowerASCII(word.Key.Hash))))
+			c.arg(schema.Fold(word.Key.Hash))))
+	}
+	if !ascii && len(matches) > 1 {
+		c.terms = append(c.terms, hasFold)
 	}
 	c.terms = append(c.terms, "("+strings.Join(matches, " OR ")+")")
 }
 
+// hasFold is the condition of the index links_folded.
+const hasFold = "(l.folded_url IS NOT NULL OR l.folded_title IS NOT NULL)"
+
 // storable reports whether a link can have the text.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
-
-// lowerASCII returns text with capital letters of ASCII made small.
-func lowerASCII(text string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}, text)
-}
 
 // found returns the query for columns of the links that match.
 func (c *condition) found(columns string) string {
@@ -112,6 +117,8 @@ func (c *condition) query(text string) Statement {
 // order returns the order of a filter for rows that have a name.
 func order(name string, filter schema.LinkFilter) string {
 	switch {
+	case !filter.DeletedAt.IsZero():
+		return " ORDER BY " + name + ".id"
 	case !filter.DeletedAfter.IsZero():
 		return " ORDER BY " + name + ".updated_at DESC, " + name + ".ordinal"
 	case filter.OldestFirst:

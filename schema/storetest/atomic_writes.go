@@ -262,6 +262,13 @@ var writings = []writing{
 			return err
 		}
 	}},
+	{"RestoreLinks", "", func(f fixture) call {
+		ids := []int64{f.deleted("one").ID, f.deleted("two").ID}
+		return func(ctx context.Context, s schema.Database) error {
+			_, err := s.RestoreLinks(ctx, f.owner.ID, ids, hour(0), hour(2))
+			return err
+		}
+	}},
 	{"PurgeLinks", "", func(f fixture) call {
 		f.deleted("one")
 		return func(ctx context.Context, s schema.Database) error {

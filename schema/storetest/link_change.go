@@ -22,6 +22,7 @@ var linkChangeBehaviours = []behaviour[schema.Database]{
 	{"RestoreLink picks the default domain, then the oldest", restoresByDomain},
 	{"RestoreLink finds only what can be restored", restoresOnlyTrash},
 	{"RestoreLink restores a link once, and may be repeated for a minute", restoresOnce},
+	{"RestoreLinks restores what was deleted together", restoresTogether},
 	{"Links pages through the trash, the last deleted first", pagesTrash},
 	{"PurgeLinks leaves only a reserved hash", purgesLinks},
 }
@@ -288,6 +289,51 @@ func restoresOnce(t *testing.T, store schema.Database) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "total", total, 1)
 	}
+}
+
+func restoresTogether(t *testing.T, store schema.Database) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	foreign, early := addLink(t, store, other.ID, 0, "foreign"), addLink(t, store, owner.ID, 0, "early")
+	var ids []int64
+	for i := range 30 {
+		ids = append(ids, addLink(t, store, owner.ID, 0, fmt.Sprintf("hash-%d", i)).ID)
+	}
+	homeless := addLink(t, store, owner.ID, domain.ID, "homeless")
+	before, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 2)
+	testkit.Must(t, err)
+	at := hour(3).Add(7 * time.Millisecond)
+	for _, deletion := range []*schema.LinkChanges{
+		{AccountID: owner.ID, IDs: append([]int64{homeless.ID}, ids...), At: at},
+		{AccountID: owner.ID, IDs: []int64{early.ID}, At: at.Add(-time.Millisecond)},
+		{AccountID: other.ID, IDs: []int64{foreign.ID}, At: at},
+	} {
+		testkit.Must(t, store.ChangeLinks(t.Context(), deletion))
+	}
+	testkit.Must(t, store.DeleteDomain(t.Context(), domain.ID))
+	remade := addLink(t, store, owner.ID, 0, "hash-3")
+	found, err := store.LinkIDs(t.Context(), owner.ID, schema.LinkFilter{DeletedAfter: hour(0), DeletedAt: at}, 100)
+	testkit.Must(t, err)
+	slices.Sort(found)
+	testkit.Equal(t, "links that were deleted together", found, slices.Delete(slices.Clone(ids), 3, 4))
+
+	restored, err := store.RestoreLinks(t.Context(), owner.ID, found, at, hour(4))
+	testkit.Must(t, err)
+	testkit.Equal(t, "restored links that were deleted later", restored, 0)
+	given := append([]int64{foreign.ID, homeless.ID, remade.ID, 0}, ids...)
+	restored, err = store.RestoreLinks(t.Context(), owner.ID, given, hour(0), hour(4))
+	testkit.Must(t, err)
+	testkit.Equal(t, "restored links", restored, 29)
+	restored, err = store.RestoreLinks(t.Context(), owner.ID, given, hour(0), hour(4))
+	testkit.Must(t, err)
+	testkit.Equal(t, "links that are restored again", restored, 0)
+	testkit.Must(t, store.DeleteLink(t.Context(), remade, hour(5)))
+	after, newTotal, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 2)
+	testkit.Must(t, err)
+	testkit.Equal(t, "total", newTotal, total-3) // early, hash-3, homeless
+	testkit.Equal(t, "last link", after[len(after)-1].Hash, "hash-0")
+	testkit.Equal(t, "time of the change", after[0].UpdatedAt, hour(4))
+	testkit.Equal(t, "ordinal", after[len(after)-1].Ordinal, before[len(before)-2].Ordinal)
 }
 
 func pagesTrash(t *testing.T, store schema.Database) {

@@ -24,7 +24,7 @@ func filtersLinks(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	all := addFilteredLinks(t, store, owner, other, domain)
-	word := func(texts ...string) schema.LinkWord { return schema.LinkWord{Texts: texts} }
+	word := func(text string) schema.LinkWord { return schema.LinkWord{Text: text} }
 	key := func(domainID int64, hash string) schema.LinkWord {
 		return schema.LinkWord{Key: &schema.LinkKey{DomainID: domainID, Hash: hash}}
 	}
@@ -42,7 +42,7 @@ func filtersLinks(t *testing.T, store schema.Database) {
 		"nothing is special":       {schema.LinkFilter{Words: []schema.LinkWord{word("a_b")}}, []int{2}},
 		"no escapes":               {schema.LinkFilter{Words: []schema.LinkWord{word(`20\% off`)}}, nil},
 		"several words":            {schema.LinkFilter{Words: []schema.LinkWord{word("SHOP"), word("summer")}}, []int{1}},
-		"a word with spellings":    {schema.LinkFilter{Words: []schema.LinkWord{word("ärger", "ÄRGER")}}, []int{1}},
+		"a word of Unicode":        {schema.LinkFilter{Words: []schema.LinkWord{word("ÄRGER")}}, []int{1}},
 		"words of different links": {schema.LinkFilter{Words: []schema.LinkWord{word("offers"), word("blog")}}, nil},
 		"a word without a match":   {schema.LinkFilter{Words: []schema.LinkWord{{}}}, nil},
 		"a key":                    {schema.LinkFilter{Words: []schema.LinkWord{key(domain.ID, "SUMMER")}}, []int{2}},
@@ -167,7 +167,7 @@ func pagesFiltered(t *testing.T, store schema.Database) {
 		addLink(t, store, owner.ID, 0, fmt.Sprintf("other-%d", i))
 	}
 	for _, oldest := range []bool{false, true} {
-		filter := schema.LinkFilter{Words: []schema.LinkWord{{Texts: []string{"found"}}}, OldestFirst: oldest}
+		filter := schema.LinkFilter{Words: []schema.LinkWord{{Text: "found"}}, OldestFirst: oldest}
 		var hashes []string
 		for page := range int64(4) {
 			links, total, err := store.Links(t.Context(), owner.ID, filter, page+1)
@@ -194,7 +194,7 @@ func filtersUnstorable(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	addLink(t, store, owner.ID, 0, "hash")
 	for _, text := range []string{"a\x00b", "\xff"} {
-		filter := schema.LinkFilter{Words: []schema.LinkWord{{Texts: []string{text}}}}
+		filter := schema.LinkFilter{Words: []schema.LinkWord{{Text: text}}}
 		links, total, err := store.Links(t.Context(), owner.ID, filter, 1)
 		testkit.Must(t, err)
 		ids, err := store.LinkIDs(t.Context(), owner.ID, filter, 10)

@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -174,6 +175,30 @@ func (b *tab) keepsPlace(t *testing.T) {
 	if row := focused(); row != alias {
 		t.Errorf("the focus is on %s after Undo", row)
 	}
+}
+
+// TestDashboardManyLinks deletes more links than are deleted without a question, and undoes it.
+func TestDashboardManyLinks(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t).signIn(s)
+	var urls strings.Builder
+	for i := range 120 {
+		fmt.Fprintf(&urls, "https://example.org/many/%d\n", i)
+	}
+	b.page("/dashboard/bulk")
+	b.fill("Long URLs, one per line", urls.String())
+	b.sees("Create links", "120 links are ready")
+	b.page("/dashboard/links?q=many/")
+	b.press("Select all on this page")
+	b.press("All 120 links of this filter")
+	b.sees("Delete selected links", "Delete 120 links?", "The trash keeps them for 30 days")
+	b.sees("Keep them", "120 links with “many/”")
+	b.press("Select all on this page")
+	b.press("All 120 links of this filter")
+	b.sees("Delete selected links", "Delete 120 links?")
+	b.sees("Delete 120 links", "120 links were deleted.")
+	b.sees("Undo", "120 links are back, with their clicks.", "120 links with “many/”")
 }
 
 // TestDashboardListWithoutScript requires that a menu works and that the browser scrolls to the row of an action.

@@ -28,9 +28,10 @@ var (
 )
 
 // schemaModules lists what schema itself imports besides the standard library.
-var schemaModules = []string{"google.golang.org/protobuf", "golang.org/x/net/idna"}
+var schemaModules = []string{"google.golang.org/protobuf", "golang.org/x/net/idna", "golang.org/x/text/cases",
+	"golang.org/x/text/unicode/norm"}
 
-const onlySchemaModules = "schema imports the standard library, protobuf and idna only"
+const onlySchemaModules = "schema imports the standard library, protobuf, and idna, cases and norm of Unicode only"
 
 // schemaImports lists what packages below schema/ import of this module, besides schema and their own subpackages.
 // In particular, the stores and schema/stream never import each other.

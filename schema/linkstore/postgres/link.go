@@ -23,18 +23,18 @@ const insertLinks = `
 			FROM complete, owner JOIN unnest($1::bigint[], $2::bigint[]) AS n (id, links) ON n.id = owner.id
 				WHERE a.id = owner.id)
 	INSERT INTO links (account_id, ordinal, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url,
-		forward_query, taken_down, remade, extension, password_hash)
+		forward_query, taken_down, remade, extension, password_hash, folded_url, folded_title)
 	SELECT owner.id, owner.link_count + w.place, w.hash, w.url, coalesce(w.domain_id, 0), coalesce(w.active, true),
 		coalesce(w.created_at, $4), coalesce(w.title, ''), coalesce(w.tags, ''), w.expires_at, coalesce(w.expired_url, ''),
 		coalesce(w.forward_query, false), coalesce(w.taken_down, false), coalesce(w.remade, false), coalesce(w.extension, ''),
-		coalesce(w.password_hash, '')
+		coalesce(w.password_hash, ''), w.folded_url, w.folded_title
 	FROM complete, unnest($5::bigint[], $6::bigint[], $7::text[], $8::text[], $9::bigint[], $10::boolean[],
 		$11::timestamptz[],
 		$12::text[], $13::text[], $14::timestamptz[], $15::text[], $16::boolean[], $17::boolean[], $18::boolean[],
 			$19::text[],
-		$20::text[]) WITH ORDINALITY
+		$20::text[], $21::text[], $22::text[]) WITH ORDINALITY
 		AS w (account_id, place, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url,
-			forward_query, taken_down, remade, extension, password_hash, row)
+			forward_query, taken_down, remade, extension, password_hash, folded_url, folded_title, row)
 		JOIN owner ON owner.id = coalesce(w.account_id, ($1::bigint[])[1])
 	ORDER BY w.row
 	RETURNING account_id, ordinal, id`
@@ -106,7 +106,8 @@ func insertArgs(links []*linkstore.NewLink) []any {
 	}
 	return []any{accounts, counts, domains, first.CreatedAt, c.accounts.values, ordered, hashes, urls, c.domains.values,
 		c.active.values, c.times.values, c.titles.values, c.tags.values, c.expiries.values, c.expiredURLs.values,
-		c.forward.values, c.takenDown.values, c.remade.values, c.extensions.values, c.passwords.values}
+		c.forward.values, c.takenDown.values, c.remade.values, c.extensions.values, c.passwords.values,
+		c.foldedURLs.values, c.foldedTitles.values}
 }
 
 // columns are the columns of links that most of them have by default.
@@ -115,6 +116,7 @@ type columns struct {
 	accounts, domains                                column[int64]
 	active, forward, takenDown, remade               column[bool]
 	times, expiries                                  column[*time.Time]
+	foldedURLs, foldedTitles                         column[*string]
 	titles, tags, expiredURLs, extensions, passwords column[string]
 }
 
@@ -137,6 +139,9 @@ func (c *columns) set(row int, link, first *linkstore.NewLink) {
 	c.expiredURLs.set(c.rows, row, link.ExpiredURL, "")
 	c.extensions.set(c.rows, row, link.Behaviour.Text(), "")
 	c.passwords.set(c.rows, row, link.PasswordHash, "")
+	foldedURL, foldedTitle := link.Folded()
+	c.foldedURLs.set(c.rows, row, foldedURL, nil)
+	c.foldedTitles.set(c.rows, row, foldedTitle, nil)
 }
 
 // column is a column of an insert, NULL as long as no row has anything but the default.

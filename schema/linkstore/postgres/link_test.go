@@ -114,6 +114,13 @@ func allRows(t *testing.T, raw *pgx.Conn) []string {
 	return all
 }
 
+func TestFolding(t *testing.T) {
+	t.Parallel()
+	dsn := engines.Postgres(t)
+	links, raw := openLinks(t, dsn), openRaw(t, dsn)
+	storetest.TestFolding(t, links, func(statement string) { exec(t, raw, statement) })
+}
+
 func TestUnstorableText(t *testing.T) {
 	t.Parallel()
 	links := openLinks(t, engines.Postgres(t))

@@ -37,6 +37,8 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 	plans.Want(t, "Links", "a.link_count", "Index Scan using links_account_id_ordinal_key on links l")
 	plans.Want(t, "Links", "a.link_count", "(account_id = $1) AND (ordinal > ((a.link_count")
 	plans.Want(t, "Links", "LIKE $3", "Cond: ((account_id = $1) AND (")
+	plans.Want(t, "LinkIDs", "(l.folded_url IS NOT NULL OR", "using links_folded on links l")
+	plans.Want(t, "LinkIDs", "l.updated_at = $3", "Index Scan using links_in_trash on links l")
 	plans.Want(t, "LinksByHash", "", byHash)
 	plans.Want(t, "EdgeLinks", "", byHash)
 	plans.Want(t, "CreateLinks", "k.place", byHash)

@@ -42,3 +42,12 @@ func TestStore(t *testing.T) {
 		storetest.TestAtomicity(t, links, func(t *testing.T) []string { return sqlitetest.Rows(t, raw) }, &texts)
 	})
 }
+
+func TestFolding(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "links.db")
+	links, raw := openLinks(t, path), sqlitetest.Raw(t, path)
+	storetest.TestFolding(t, links, func(statement string) {
+		_, err := raw.ExecContext(t.Context(), statement)
+		testkit.Must(t, err)
+	})
+}

@@ -30,6 +30,7 @@ var scans = map[string]string{
 	"CertificateFiles: SCAN certificate_files USING INDEX sqlite_autoindex_certificate_files_1": "all",
 	"ClickHookAccounts: SCAN webhooks USING INDEX webhooks_of_clicks":                           "all of the index",
 	"CreateFirstAccount: SCAN accounts USING COVERING INDEX sqlite_autoindex_accounts_1":        "one row",
+	"FoldLinks: SCAN links USING INDEX links_to_fold":                                           "only links to fold",
 	"PurgeLinks: SCAN links USING INDEX links_in_trash":                                         "only the trash",
 	"PutImport: SCAN imports":                                 "old rows are deleted",
 	"TakeChanges: SCAN outbox":                                "the first rows",
@@ -50,7 +51,10 @@ var sorts = map[string]string{
 	"TagCounts: USE TEMP B-TREE FOR GROUP BY":                     "the different tags of an account",
 	"WaitingDeliveries: USE TEMP B-TREE FOR string_agg(ORDER BY)": "a delivery",
 	"OwnedLinks: USE TEMP B-TREE FOR ORDER BY":                    "the hashes of a call",
+	"RestoreLink: USE TEMP B-TREE FOR GROUP BY":                   "the links of a call",
 	"RestoreLink: USE TEMP B-TREE FOR ORDER BY":                   "a hash, and the domains of an account",
+	"RestoreLinks: USE TEMP B-TREE FOR GROUP BY":                  "the links of a call",
+	"RestoreLinks: USE TEMP B-TREE FOR ORDER BY":                  "the domains of an account",
 	"Sessions: USE TEMP B-TREE FOR ORDER BY":                      "the sessions of an account",
 	"TransferDomain: USE TEMP B-TREE FOR ORDER BY":                "a host",
 }
@@ -75,7 +79,9 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 	const byHash = "SEARCH l USING INDEX sqlite_autoindex_links_1 (domain_id=? AND hash=?)"
 	plans.Want(t, "Links", "a.link_count", "(account_id=? AND ordinal>? AND ordinal<?)")
 	plans.Want(t, "Links", "l.ordinal > CAST($2", "(account_id=? AND ordinal>?)")
-	plans.Want(t, "LinkIDs", "", "(account_id=? AND ordinal>?)")
+	plans.Want(t, "LinkIDs", "l.ordinal > CAST($2", "(account_id=? AND ordinal>?)")
+	plans.Want(t, "LinkIDs", "(l.folded_url IS NOT NULL OR", "USING INDEX links_folded (account_id=? AND ordinal>?)")
+	plans.Want(t, "LinkIDs", "l.updated_at = $3", "USING INDEX links_in_trash (account_id=? AND updated_at=?)")
 	plans.Want(t, "LinksAfter", "", "(account_id=? AND ordinal>?)")
 	plans.Want(t, "LinksByID", "", byID)
 	plans.Want(t, "ChangeLinks", "ORDER BY l.id", byID)
@@ -95,7 +101,7 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 
 func explain(t *testing.T, db *sql.DB, text string) (steps []string) {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, make([]any, 32)...)
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, make([]any, 1024)...)
 	testkit.Must(t, err)
 	defer testkit.Close(t, rows)
 	for rows.Next() {
