@@ -103,7 +103,7 @@ func (p *parser) days(r *Request, now time.Time) {
 	if p.day(FieldFrom, &r.From); len(p.problems[FieldFrom])+len(p.problems[FieldTo]) > 0 {
 		return
 	}
-	switch n := r.days(); {
+	switch n := r.Days(); {
 	case n < 1 && given:
 		p.problem(FieldTo, "The last day must not be before the first one.")
 	case n < 1:

@@ -4,6 +4,7 @@ package clickreport
 
 import (
 	"context"
+	"slices"
 	"time"
 	_ "time/tzdata" // for machines without a time zone database
 
@@ -87,10 +88,10 @@ func (r Request) Bounds() (bounds []time.Time) {
 }
 
 // Previous returns the beginning of the time of as many days before the report.
-func (r Request) Previous() time.Time { return StartOf(r.From.AddDate(0, 0, -r.days()), r.Zone) }
+func (r Request) Previous() time.Time { return StartOf(r.From.AddDate(0, 0, -r.Days()), r.Zone) }
 
-// days returns the number of days.
-func (r Request) days() (n int) { return int(r.To.Sub(r.From)/(24*time.Hour)) + 1 }
+// Days returns the number of days.
+func (r Request) Days() (n int) { return int(r.To.Sub(r.From)/(24*time.Hour)) + 1 }
 
 // DateOf returns the day of a time in its zone, as midnight in UTC.
 func DateOf(at time.Time) time.Time {
@@ -128,16 +129,53 @@ type Comparison struct {
 	Part      bool // the report's last day is not over, so that the comparison ends at the same time of day
 }
 
-// Compare counts the clicks of a link, or with links the clicks of an account, in the days before the report, or in the
-// same days of the year before. If the report's last day is not over at now, the same part of the days is compared. Old
-// clicks whose stored time is a UTC day are compared by UTC day.
-func (r Request) Compare(ctx context.Context, store schema.ReportStore, account int64, links []int64, year bool,
-	now time.Time) (c Comparison, err error) {
+// Compare counts the clicks of a link, or with links the clicks of an account, with the filter of the reports, in the
+// days before each report, or in the same days of the year before. If a report's last day is not over at now, the same
+// part of the days is compared. Old clicks whose stored time is a UTC day are compared by UTC day.
+func Compare(ctx context.Context, store schema.ReportStore, account int64, links []int64, year bool, now time.Time,
+	reports ...Request) ([]Comparison, error) {
+	detail, err := store.ReportDetail(ctx)
+	if err != nil {
+		return nil, err
+	}
+	compared, ranges := make([]Comparison, len(reports)), make([][2]time.Time, len(reports))
+	q := reports[0].query(account, links)
+	q.Bounds, q.NoNames, q.Limit = nil, true, 1
+	for i, r := range reports {
+		c := r.comparison(year, now)
+		compared[i], ranges[i] = c, [2]time.Time{Bound(c.From), Bound(c.End)}
+		if c.From.Before(detail.Hours) {
+			const day = 24 * time.Hour
+			ranges[i] = [2]time.Time{c.From.UTC().Truncate(day), c.End.UTC().Add(day - 1).Truncate(day)}
+		}
+		q.Bounds = append(q.Bounds, ranges[i][:]...)
+	}
+	slices.SortFunc(q.Bounds, time.Time.Compare)
+	if q.Bounds = slices.Compact(q.Bounds); len(q.Bounds) < 2 { // the report has just begun
+		return compared, nil
+	}
+	q.Previous = q.Bounds[0].AddDate(0, 0, -1)
+	got, err := store.Report(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for i := range compared {
+		for n, clicks := range got.Series {
+			if at := q.Bounds[n]; !at.Before(ranges[i][0]) && at.Before(ranges[i][1]) {
+				compared[i].Clicks.Add(clicks)
+			}
+		}
+	}
+	return compared, nil
+}
+
+// comparison returns the time that the report is compared with at now.
+func (r Request) comparison(year bool, now time.Time) (c Comparison) {
 	back := func(day time.Time) time.Time {
 		if year {
 			return StartOf(day.AddDate(-1, 0, 0), r.Zone)
 		}
-		return StartOf(day.AddDate(0, 0, -r.days()), r.Zone)
+		return StartOf(day.AddDate(0, 0, -r.Days()), r.Zone)
 	}
 	after := r.To.AddDate(0, 0, 1)
 	c.From, c.End = back(r.From), back(after)
@@ -145,25 +183,7 @@ func (r Request) Compare(ctx context.Context, store schema.ReportStore, account 
 		now = now.In(r.Zone)
 		c.End = back(DateOf(now)).Add(now.Sub(AddDays(now, 0)))
 	}
-	detail, err := store.ReportDetail(ctx)
-	if err != nil {
-		return c, err
-	}
-	q := r.query(account, links)
-	q.Bounds = []time.Time{Bound(c.From), Bound(c.End)}
-	if c.From.Before(detail.Hours) {
-		const day = 24 * time.Hour
-		q.Bounds = []time.Time{c.From.UTC().Truncate(day), c.End.UTC().Add(day - 1).Truncate(day)}
-	}
-	if !q.Bounds[1].After(q.Bounds[0]) { // the report has just begun
-		return c, nil
-	}
-	q.Previous, q.NoNames = q.Bounds[0].AddDate(0, 0, -1), true
-	got, err := store.Report(ctx, q)
-	if err == nil {
-		c.Clicks = got.Series[0]
-	}
-	return c, err
+	return c
 }
 
 // Bound returns a time as a query of the store has it: in UTC, and divided by the store's resolution, which the offsets
@@ -200,8 +220,11 @@ func (r Request) OfAccount(ctx context.Context, store schema.ReportStore, accoun
 
 func (r Request) read(ctx context.Context, store schema.ReportStore, q schema.ReportQuery) (result Result, err error) {
 	if len(q.Bounds) == 1 { // the zone has skipped the days
-		before, err := r.Compare(ctx, store, q.AccountID, q.Links, false, time.Time{})
-		return Result{Totals: newCount(schema.Period{}, 0), Previous: newCount(before.Clicks, 0)}, err
+		before, err := Compare(ctx, store, q.AccountID, q.Links, false, time.Time{}, r)
+		if err != nil {
+			return result, err
+		}
+		return Result{Totals: newCount(schema.Period{}, 0), Previous: newCount(before[0].Clicks, 0)}, nil
 	}
 	got, err := store.Report(ctx, q)
 	if err != nil {

@@ -11,23 +11,59 @@ import (
 	"linkstream/schema"
 )
 
-// counter compares the clicks of some days with the same number of days before.
+// counter is the clicks of some days, compared with the same number of days before.
 type counter struct {
 	Label   string
-	Days    int
 	Sum     schema.Period
 	Before  int64
 	Against string // describes Before
 
-	Compared bool // the account existed in the days before
+	Compared bool // the account and its links existed in the days before
+}
+
+// compare compares counters with the time before, or with the year before. counters have the sums of reports of the
+// same links, nil for all, with the same filter. The links exist since a time. Every page compares by this function.
+func (d *Dashboard) compare(
+	ctx context.Context, c *call, links []int64, byYear bool, since time.Time, counters []counter,
+	reports ...clickreport.Request,
+) error {
+	compared, err := clickreport.Compare(ctx, d.Clicks, c.account.ID, links, byYear, c.now(), reports...)
+	if err != nil {
+		return ofClicks(err)
+	}
+	for i, with := range compared {
+		days := reports[i].Days()
+		counter := &counters[i]
+		switch counter.Before = with.Clicks.Total(); {
+		case byYear:
+			counter.Against = "a year before"
+		case days == 1 && with.Part:
+			counter.Against = "yesterday"
+		default:
+			counter.Against = "in the previous " + periodOf(c.numbers(), days)
+		}
+		if with.Part {
+			counter.Against += ", up to the same time"
+		}
+		counter.Compared = !c.account.CreatedAt.After(with.From) && (counter.Before > 0 || !since.After(with.From))
+	}
+	return nil
+}
+
+// periodOf names a number of days.
+func periodOf(f numbers, days int) string {
+	if days == 1 {
+		return "day"
+	}
+	return f.counted(int64(days), "day", "days")
 }
 
 // minCompared is the number of clicks from which on a percentage of them says something.
 const minCompared = 10
 
-// Change returns by how much the clicks grew or shrank. It is "" if the period is not over or cannot be compared.
+// Change returns by how much the clicks grew or shrank, "" if that cannot be said.
 func (c counter) Change() string {
-	if !c.Compared || c.Before < minCompared || c.Days == 1 {
+	if !c.Compared || c.Before < minCompared {
 		return ""
 	}
 	change := math.Round(100 * float64(c.Sum.Total()-c.Before) / float64(c.Before))
@@ -62,8 +98,8 @@ type dayClicks struct {
 	clickreport.Count
 }
 
-// readDays reads a report by day from first, in its zone, to today, and for the time before that as the query's
-// Previous says. The clocks of edges differ, so a day of clicks is added after today.
+// readDays reads a report by day from first, in its zone, to today. The clocks of edges differ, so a day of clicks is
+// added after today.
 func readDays(
 	ctx context.Context, reports schema.ReportStore, q schema.ReportQuery, first, now time.Time,
 ) ([]dayClicks, schema.Report, error) {
@@ -74,9 +110,7 @@ func readDays(
 	for _, at := range all.Bounds() {
 		q.Bounds, names = append(q.Bounds, clickreport.Bound(at)), append(names, at.Format(time.DateOnly))
 	}
-	if q.Previous.IsZero() {
-		q.Previous = q.Bounds[0].AddDate(0, 0, -1) // nothing is compared
-	}
+	q.Previous = q.Bounds[0].AddDate(0, 0, -1) // nothing is compared
 	got, err := reports.Report(ctx, q)
 	if err != nil {
 		return nil, got, err
@@ -177,23 +211,14 @@ func (s share) Percent() string {
 	return strconv.FormatFloat(s.Part, 'f', 0, 64) + "%"
 }
 
-// newCounter counts the last n days, today included, and the n days before, as far as they are among days.
-func newCounter(label, against string, days []dayClicks, now time.Time, n int) counter {
-	c := counter{Label: label, Days: n, Against: against}
-	date := func(days int) string { return clickreport.DateOf(now).AddDate(0, 0, days).Format(time.DateOnly) }
-	last, first, before := date(0), date(1-n), date(1-2*n)
+// newCounter counts the last n days, today included, as far as they are among days.
+func newCounter(label string, days []dayClicks, now time.Time, n int) counter {
+	c, today := counter{Label: label}, clickreport.DateOf(now)
+	first, last := today.AddDate(0, 0, 1-n).Format(time.DateOnly), today.Format(time.DateOnly)
 	for _, day := range days {
-		switch {
-		case day.Date >= first && day.Date <= last:
+		if day.Date >= first && day.Date <= last {
 			c.Sum.Add(day.Period)
-		case day.Date >= before && day.Date < first:
-			c.Before += day.Total()
 		}
 	}
 	return c
-}
-
-// compare allows the comparison with the days before if the account existed then.
-func (c *counter) compare(created, now time.Time) {
-	c.Compared = !created.After(clickreport.AddDays(now, 1-2*c.Days))
 }

@@ -87,8 +87,7 @@ func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overvi
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
 	first := clickreport.AddDays(now, 1-overviewDays)
-	q := schema.ReportQuery{AccountID: c.account.ID,
-		Previous: clickreport.Bound(clickreport.AddDays(first, -overviewDays)), Limit: clickreport.DefaultTop,
+	q := schema.ReportQuery{AccountID: c.account.ID, Limit: clickreport.DefaultTop,
 		NoNames: true, TopLinks: links <= clickreport.RankedAtOnce}
 	days, got, err := readDays(ctx, d.Clicks, q, first, now)
 	if err != nil {
@@ -96,17 +95,20 @@ func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overvi
 	}
 	report := &overviewReport{Sum: sumOf(days), Chart: newChart(c.numbers(), c.zone(), days, c.account.CreatedAt),
 		Counters: []counter{
-			newCounter("Today", "yesterday", days, now, 1),
-			newCounter("7 days", "in the previous 7 days", days, now, 7),
-			newCounter("30 days", "in the previous 30 days", days, now, overviewDays),
+			newCounter("Today", days, now, 1), newCounter("7 days", days, now, 7),
+			newCounter("30 days", days, now, overviewDays),
 		}}
-	report.Counters[2].Before = got.Previous.Total()
+	var reports []clickreport.Request
+	today := clickreport.DateOf(now)
+	for _, n := range []int{1, 7, overviewDays} {
+		reports = append(reports, clickreport.Request{From: today.AddDate(0, 0, 1-n), To: today, Zone: c.zone()})
+	}
+	if err := d.compare(ctx, c, nil, false, c.account.CreatedAt, report.Counters, reports...); err != nil {
+		return nil, err
+	}
 	top := &clickreport.Ranking{Links: got.Links, Exact: true}
 	if !q.TopLinks { // the ranking of an account with many links may be of an earlier time
 		top = d.Rankings.Of(ctx, c.account.ID, first, report.Sum.Total())
-	}
-	for i := range report.Counters {
-		report.Counters[i].compare(c.account.CreatedAt, now)
 	}
 	if report.Ranking = top == nil; !report.Ranking {
 		if !top.Exact {

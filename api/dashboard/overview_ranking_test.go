@@ -27,7 +27,7 @@ func TestOverviewOfManyLinks(t *testing.T) {
 		if failing.Load() {
 			return errors.New(secret)
 		}
-		if reports.Add(1) != 2 { // the first page reads the days, and then its ranking is read in the background
+		if reports.Add(1) != 3 { // the first page reads the days, twice, and then its ranking is read in the background
 			return nil
 		}
 		select {

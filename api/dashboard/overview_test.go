@@ -3,10 +3,12 @@ package dashboard_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"linkstream/api/apiservice"
 	"linkstream/api/clickreport"
 	"linkstream/api/dashboard"
 	"linkstream/schema"
@@ -14,7 +16,9 @@ import (
 )
 
 func TestOverview(t *testing.T) {
-	s := start(t)
+	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
+	s := start(t, func(cfg *apiservice.Config) { cfg.Now = func() time.Time { return noon } })
+	s.now = func() time.Time { return noon }
 	b := s.signedIn(t)
 	t.Run("leads to the first link", func(t *testing.T) {
 		page := b.get("/dashboard")
@@ -44,14 +48,19 @@ func TestOverview(t *testing.T) {
 	theirs := s.addForeign(t)
 	now := s.now().UTC()
 	s.count(t, click{link: first, at: now, times: 30}, click{link: second, at: now, times: 12, device: schema.Bot},
-		click{link: second, at: now.AddDate(0, 0, -1), times: 21}, click{link: second, at: now.AddDate(0, 0, -8), times: 84},
-		click{link: first, at: now.AddDate(0, 0, -31), times: 294}, click{link: theirs, at: now, times: 1000})
+		click{link: second, at: now.AddDate(0, 0, -1).Add(-time.Hour), times: 21},
+		click{link: second, at: now.AddDate(0, 0, -8), times: 84}, click{link: first, at: now.AddDate(0, 0, -31), times: 273},
+		// After the same time of the last day before, which is not compared:
+		click{link: first, at: now.AddDate(0, 0, -7).Add(time.Hour), times: 21},
+		click{link: first, at: now.AddDate(0, 0, -30).Add(time.Hour), times: 500},
+		click{link: theirs, at: now, times: 1000})
 
 	t.Run("counts the account's clicks and compares them", func(t *testing.T) {
 		page := b.get("/dashboard")
-		page.want(t, http.StatusOK, "2 links", "Today 42 21 yesterday 30 by people, 12 by bots",
-			"7 days 63 −25% from 84 in the previous 7 days", "30 days 147 −50% from 294 in the previous 30 days",
-			"135 by people, 12 by bots")
+		page.want(t, http.StatusOK, "2 links",
+			"Today 42 +100% from 21 yesterday, up to the same time 30 by people, 12 by bots",
+			"7 days 63 −25% from 84 in the previous 7 days, up to the same time",
+			"30 days 168 −38% from 273 in the previous 30 days, up to the same time", "156 by people, 12 by bots")
 		if bars := barsOn(page.body); bars != 30 {
 			t.Errorf("%d bars, want 30", bars)
 		}
@@ -67,10 +76,26 @@ func TestOverview(t *testing.T) {
 		page := b.get("/dashboard")
 		page.want(t, http.StatusOK, "Today 3 3 by people, 0 by bots 7 days 3 3 by people, 0 by bots 30 days 3 3 by people")
 	})
+	t.Run("compares as every report of the same days does", func(t *testing.T) {
+		for _, link := range []schema.Link{first, second} {
+			testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{Tags: &[]string{"all"}}, now))
+		}
+		figure := regexp.MustCompile(`[^>]+</span> from [\d,]+ [^<]+`)
+		onOverview := figure.FindAllString(b.get("/dashboard").body, -1)
+		shared := b.share(t, "tag", "all")
+		for place, days := range []int{1, 7, 30} {
+			query := "from=" + now.AddDate(0, 0, 1-days).Format(time.DateOnly) + "&to=" + now.Format(time.DateOnly)
+			for _, path := range []string{"/dashboard/report?", "/dashboard/report?tag=all&", shared + "?"} {
+				if got := figure.FindString(b.get(path + query).body); got != onOverview[place] {
+					t.Errorf("%s compares by %q, the overview by %q", path+query, got, onOverview[place])
+				}
+			}
+		}
+	})
 	t.Run("names the links with the most clicks", func(t *testing.T) {
 		page := b.get("/dashboard")
 		page.want(t, http.StatusOK,
-			"sho.rt/ second https://example.org/<b>second 117 sho.rt/ first https://example.org/first 30")
+			"sho.rt/ second https://example.org/<b>second all 117 sho.rt/ first https://example.org/first all 51")
 		if strings.Contains(page.body, "theirs") {
 			t.Error("it names another account's link")
 		}
@@ -127,23 +152,16 @@ func TestMidnight(t *testing.T) {
 	}
 	all := daysOf(utc("2026-12-20T12:00:00Z"), 40)
 	for _, c := range []struct {
-		now                        string
-		today, yesterday           int64
-		week, weekBefore, thirties int64
+		now                   string
+		today, week, thirties int64
 	}{
-		{"2026-11-21T00:00:00Z", 24, 4, 30, 1, 31},
-		{"2026-11-22T00:00:00Z", 0, 24, 28, 3, 31},
-		{"2026-11-20T23:59:59Z", 4, 0, 7, 0, 7},
-		{"2026-12-20T12:00:00Z", 0, 0, 0, 0, 24},
+		{"2026-11-21T00:00:00Z", 24, 30, 31}, {"2026-11-22T00:00:00Z", 0, 28, 31}, {"2026-11-20T23:59:59Z", 4, 7, 7},
+		{"2026-12-20T12:00:00Z", 0, 0, 24},
 	} {
-		for days, want := range map[int][2]int64{1: {c.today, c.yesterday}, 7: {c.week, c.weekBefore}} {
-			got := dashboard.NewCounter("", "", all, utc(c.now), days)
-			if got.Sum.Total() != want[0] || got.Before != want[1] {
-				t.Errorf("%s: %d days have %d after %d, want %v", c.now, days, got.Sum.Total(), got.Before, want)
+		for days, want := range map[int]int64{1: c.today, 7: c.week, 30: c.thirties} {
+			if got := dashboard.NewCounter("", all, utc(c.now), days); got.Sum.Total() != want {
+				t.Errorf("%s: %d days have %d, want %d", c.now, days, got.Sum.Total(), want)
 			}
-		}
-		if got := dashboard.NewCounter("", "", all, utc(c.now), 30); got.Sum.Total() != c.thirties {
-			t.Errorf("%s: 30 days have %d, want %d", c.now, got.Sum.Total(), c.thirties)
 		}
 	}
 }
@@ -151,16 +169,13 @@ func TestMidnight(t *testing.T) {
 func TestChange(t *testing.T) {
 	for _, c := range []struct {
 		now, before int64
-		days        int
 		want        string
 	}{
-		{110, 100, 7, "+10%"}, {90, 100, 7, "−10%"}, {100, 100, 30, "±0%"}, {0, 10, 7, "−100%"}, {109, 10, 7, "+990%"},
-		{110, 10, 7, "×11"}, {28_156_100, 10_000, 30, "×2815"},
-		{5, 0, 7, ""}, {2815, 1, 7, ""}, {9, 9, 7, ""}, // too few to compare with
-		{110, 100, 1, ""}, // the day is not over
+		{110, 100, "+10%"}, {90, 100, "−10%"}, {100, 100, "±0%"}, {0, 10, "−100%"}, {109, 10, "+990%"}, {110, 10, "×11"},
+		{28_156_100, 10_000, "×2815"},
+		{5, 0, ""}, {2815, 1, ""}, {9, 9, ""}, // too few to compare with
 	} {
-		change := dashboard.Counter{Days: c.days, Sum: schema.Period{People: c.now}, Before: c.before,
-			Compared: true}.Change()
+		change := dashboard.Counter{Sum: schema.Period{People: c.now}, Before: c.before, Compared: true}.Change()
 		if change != c.want {
 			t.Errorf("%d after %d: %q, want %q", c.now, c.before, change, c.want)
 		}

@@ -137,6 +137,9 @@ func (p *reportPage) ask(c *call) (asked clickreport.Request, some []int64, inva
 			return zone, true
 		}
 		value := c.query(field)
+		if field == clickreport.FieldTag {
+			value = schema.Fold(value)
+		}
 		filter := slices.Contains(schema.Dimensions(), schema.Dimension(field))
 		return value, args.Has(field) && (filter || value != "") // an empty field of the form is one that was left out
 	}
@@ -173,8 +176,8 @@ func (p *reportPage) selectLinks(
 	if err != nil {
 		return nil, err
 	}
-	p.Form.Tag, p.Form.Domain = cut(c.query(clickreport.FieldTag), maxAsked),
-		cut(c.query(clickreport.FieldDomain), maxAsked)
+	tag, _ := value(clickreport.FieldTag)
+	p.Form.Tag, p.Form.Domain = cut(tag, maxAsked), cut(c.query(clickreport.FieldDomain), maxAsked)
 	p.Form.Totals = c.query(fieldTotals) == "show"
 	p.Form.Domains = d.domainOptions(p.Form.Domain, verified(domains))
 	some, wrong, err := clickreport.SelectLinks(c.ctx, d.DB, c.account.ID, value)
@@ -217,23 +220,11 @@ func (d *Dashboard) clickReport(
 		}
 		report.Ever, some = counts[page.Link.ID], []int64{page.Link.ID}
 	}
-	compared, err := asked.Compare(ctx, d.Clicks, c.account.ID, some, page.Form.ByYear, c.now())
-	if err != nil {
-		return nil, ofClicks(err)
+	counters := []counter{{Sum: got.Totals.Period}}
+	if err := d.compare(ctx, c, some, page.Form.ByYear, page.since(c), counters, asked); err != nil {
+		return nil, err
 	}
-	days := len(got.Series)
-	if asked.Interval == clickreport.Hour {
-		days = (days + 12) / 24
-	}
-	report.Counter = counter{Days: max(2, days), Sum: got.Totals.Period, Before: compared.Clicks.Total(),
-		Against: "in the previous " + periodOf(c.numbers(), days), Compared: !c.account.CreatedAt.After(compared.From) &&
-			(compared.Clicks.Total() > 0 || !page.since(c).After(compared.From))}
-	if page.Form.ByYear {
-		report.Counter.Against = "a year before"
-	}
-	if compared.Part {
-		report.Counter.Against += ", up to the same time"
-	}
+	report.Counter = counters[0]
 	if report.Counter.Sum.Total() == 0 {
 		report.Nothing = page.nothing(some)
 	}
@@ -265,14 +256,6 @@ func (p *reportPage) setPaths(links []topLink, share *schema.Share, asked clickr
 			link.Path = ""
 		}
 	}
-}
-
-// periodOf names a number of days.
-func periodOf(f numbers, days int) string {
-	if days == 1 {
-		return "day"
-	}
-	return f.counted(int64(days), "day", "days")
 }
 
 // nothing says why a report of some links has no click: the name of a filter, or a tag, may be misspelt.

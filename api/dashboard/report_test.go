@@ -285,9 +285,10 @@ func TestComparison(t *testing.T) {
 			return map[string]string{"from": c.from, "to": c.to}[field], field == "from" || field == "to"
 		}, utc("2026-11-21T12:00:00Z"))
 		testkit.Equal(t, "problems", len(problems), 0)
-		got, err := asked.Compare(t.Context(), s.clicks, s.account.ID, []int64{link.ID}, c.year, utc("2026-11-21T12:00:00Z"))
+		got, err := clickreport.Compare(t.Context(), s.clicks, s.account.ID, []int64{link.ID}, c.year,
+			utc("2026-11-21T12:00:00Z"), asked)
 		testkit.Must(t, err)
-		testkit.Equal(t, fmt.Sprint(c), got.Clicks.Total(), c.want)
+		testkit.Equal(t, fmt.Sprint(c), got[0].Clicks.Total(), c.want)
 	}
 	b := s.signedIn(t)
 	page := b.get("/dashboard/links/0/sale?compare=year")
