@@ -77,6 +77,46 @@ func TestDashboardDrafts(t *testing.T) {
 		has("Alias optional", "survey")
 		b.sees("Create link", "Your link is ready", "For a link that is gone")
 	})
+	b.run("a form that was refused at another address than the page's, until it is taken", func(t *testing.T) {
+		for _, c := range []struct{ page, field, wrong, right, button, next string }{
+			{"/dashboard/account", "Days and times are in", "Vienna", "America/New_York", "Save", "/dashboard/account"},
+			{"/dashboard/tags/shop", "New name", "no tag", "store", "Rename", "/dashboard/tags/store"},
+			{"/dashboard/domains/1", "Unknown links optional", "nothing", "https://example.org/", "Save",
+				"/dashboard/domains/1"},
+			{"/dashboard/links/new", "Long URL", "nothing", "https://example.org/1", "Create link", "/dashboard/links/new"},
+			{"/dashboard", "Long URL", "nothing", "https://example.org/2", "Create link", "/dashboard"},
+		} {
+			b.page(c.page)
+			b.fill(c.field, c.wrong)
+			if status := b.follow(c.button); status != http.StatusUnprocessableEntity {
+				t.Errorf("%s takes %q: %d", c.page, c.wrong, status)
+			}
+			has(c.field, c.wrong)
+			b.hides(kept)
+			b.sees("Report", "Clicks on all links") // a click elsewhere
+			b.page(c.page)
+			b.shows(kept)
+			has(c.field, c.wrong)
+			b.fill(c.field, c.right)
+			b.sees(c.button)
+			b.hides(kept)
+			b.page(c.next)
+			b.hides(kept)
+			if text := b.value(c.field); text == c.wrong {
+				t.Errorf("%s has %q again", c.next, text)
+			}
+		}
+	})
+	b.run("boxes that choose links are no draft", func(t *testing.T) {
+		b.page("/dashboard/links")
+		b.press("Actions for sho.example/newsletter")
+		b.sees("Delete", "was deleted")
+		b.page("/dashboard/trash")
+		b.press("Select sho.example/newsletter")
+		b.sees("Report", "Clicks on all links")
+		b.page("/dashboard/trash")
+		b.hides(kept)
+	})
 	b.run("a slow network: the button says that it waits", func(t *testing.T) {
 		b.page(edit)
 		evaluate[*struct{}](b, `addEventListener("submit", (event) => event.preventDefault()), null`)
@@ -150,6 +190,30 @@ func TestDashboardReportKeepsPlace(t *testing.T) {
 		top := evaluate[float64](b, `document.querySelector(".chips")?.getBoundingClientRect().top ?? 0`)
 		if top < -1 || top > 100 {
 			t.Errorf("the filters are at %v", top)
+		}
+	}
+}
+
+// TestDashboardPeriodKeepsPlace chooses periods of reports. The page scrolls only as far as its head has grown.
+func TestDashboardPeriodKeepsPlace(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t).signIn(s)
+	place := func() float64 {
+		return evaluate[float64](b, `document.querySelector("[data-stay=period]").getBoundingClientRect().top`)
+	}
+	for _, path := range []string{"/dashboard/report", "/dashboard/report?tag=newsletter", "/dashboard/links/0/launch"} {
+		for _, size := range [][2]int64{{1280, 900}, {375, 812}} {
+			b.size(size[0], size[1])
+			b.page(path)
+			for _, control := range []string{"7 days", "90 days", "Yesterday", "30 days"} {
+				evaluate[*struct{}](b, `document.querySelector("[data-stay=period]").scrollIntoView({ block: "center" }), null`)
+				before := place()
+				b.sees(control, "Clicks per ")
+				if after := place(); after < before-2 || after > before+2 {
+					t.Errorf("%s, %d pixels: %q takes the periods from %v to %v", path, size[0], control, before, after)
+				}
+			}
 		}
 	}
 }

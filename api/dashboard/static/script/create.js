@@ -26,7 +26,10 @@ async function fetchCreate() {
       script.replaceWith(running);
     }
     create.closest(".list-head").after(form);
-    for (const made of form.querySelectorAll("form")) watchForm(made);
+    for (const made of form.querySelectorAll("form")) {
+      watchForm(made);
+      fillInDraft(made);
+    }
     return form;
   } catch {
     location.href = create.href;

@@ -3,7 +3,7 @@ let tags;
 
 async function suggestTags(field) {
   tags ??= fetch("/dashboard/tags.txt", { redirect: "error" }).then((answer) => answer.ok ? answer.text() : "").then((text) => text.split("\n").filter(Boolean), () => []);
-  const known = await tags, [, before, word] = field.value.match(/^(.*?)([^\s,]*)$/s);
+  const known = await tags, [, before, word] = field.value.normalize("NFKC").toLowerCase().match(/^(.*?)([^\s,]*)$/s); // see schema.Fold
   let list = document.getElementById("known-tags");
   if (!list) {
     list = document.createElement("datalist");
@@ -24,9 +24,10 @@ for (const field of document.querySelectorAll("input[type=file][data-max]"))
     field.setCustomValidity(field.files[0]?.size > field.dataset.max ? "The file is larger than 32 MiB. Import it in parts." : ""));
 
 // What was typed outlasts a session that ends, a network that fails and a click on a link: this tab keeps it until the service has taken it,
-// and fills it in again where it was typed.
-const draftHere = `typed ${location.pathname}`, came = new Map(); // the values that each form came with
+// and fills it in again. A draft belongs to the address to which its form is sent, where a refused form is shown again.
+const came = new Map(); // the values that each form came with
 const refused = location.pathname.startsWith("/dashboard/sign-") || !!document.querySelector("[data-refused]");
+const draftKey = (form) => `typed ${form.getAttribute("action")}`;
 
 function stored(key, value) {
   try {
@@ -57,14 +58,20 @@ function fillIn(form, values) {
   }
 }
 
-// watchForm fills in what is kept of a form, and says so.
+// wasRefused reports whether the page shows a form again because of what it has, which is not saved.
+const wasRefused = (form) => refused && (!!form.querySelector("[aria-invalid=true]") || came.size === 1);
+
+// watchForm keeps what is typed into a form.
 function watchForm(form) {
   sendOnce(form);
-  if (form.matches("#chosen, #row") || !typedIn(form).length) return;
-  const first = draftOf(form), draft = stored(draftHere);
-  came.set(form, first);
-  if (refused || draft?.action !== form.getAttribute("action")) return;
-  fillIn(form, draft.values);
+  if (!form.matches("#chosen, #row") && !form.querySelector(".pick") && typedIn(form).length) came.set(form, draftOf(form));
+}
+
+// fillInDraft fills in what is kept of a form, and says so.
+function fillInDraft(form) {
+  const first = came.get(form), draft = first && stored(draftKey(form));
+  if (!draft || wasRefused(form)) return;
+  fillIn(form, draft);
   const note = document.createElement("p"), discard = document.createElement("button");
   note.className = "notice apart draft";
   note.setAttribute("role", "status");
@@ -81,23 +88,16 @@ function watchForm(form) {
 
 function keepTyped() {
   for (const [form, first] of came) {
-    const values = draftOf(form);
-    const typed = JSON.stringify(values) !== JSON.stringify(first) || refused && (came.size === 1 || form.querySelector("[aria-invalid=true]"));
-    if (!form.isConnected || !typed) continue;
-    stored(draftHere, { action: form.getAttribute("action"), values });
-    return;
+    const values = draftOf(form), typed = JSON.stringify(values) !== JSON.stringify(first) || wasRefused(form);
+    if (form.isConnected) stored(draftKey(form), typed ? values : null);
   }
-  stored(draftHere, null);
 }
 addEventListener("pagehide", keepTyped);
 
 // A page to which a form has led, and that is no refusal, says that what was sent has been taken.
-const sent = stored("sent");
-if (sent) {
-  const led = document.referrer && `typed ${new URL(document.referrer).pathname}` === sent;
-  if (!refused) stored("sent", null);
-  if (!refused && led && performance.getEntriesByType("navigation")[0]?.type !== "back_forward") stored(sent, null);
-}
+const sent = stored("sent"), led = sent && document.referrer && new URL(document.referrer).pathname === sent.from;
+stored("sent", null);
+if (led && !refused && performance.getEntriesByType("navigation")[0]?.type !== "back_forward") stored(sent.draft, null);
 
 // Selection: the box in the heading checks all of the page, and what can be done with the chosen links appears once there are any.
 const picks = [...document.querySelectorAll(".pick input[name]")], pickAll = document.getElementById("pick-all");
@@ -129,7 +129,7 @@ function sendOnce(form) {
   form.addEventListener("submit", (event) => {
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
-    if (came.has(form)) stored("sent", draftHere);
+    if (came.has(form)) stored("sent", { draft: draftKey(form), from: location.pathname });
     keepPlace(event.submitter);
     event.submitter?.setAttribute("aria-busy", "true");
     setTimeout(release, 5000, form);
@@ -141,8 +141,12 @@ function release(form) {
   for (const button of form.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
 }
 for (const form of document.querySelectorAll("form[method=post]")) watchForm(form);
+for (const form of came.keys()) fillInDraft(form);
 addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
   for (const form of document.querySelectorAll("form[data-sent]")) release(form);
-  for (const form of came.keys()) if (!stored(draftHere)) came.set(form, draftOf(form)); // it was sent and taken
+  for (const form of came.keys()) if (!stored(draftKey(form))) came.set(form, draftOf(form)); // it was sent and taken
 });
+
+// A form that undoes many things in parts is sent again until all are done.
+document.querySelector("form[data-continue]")?.requestSubmit();

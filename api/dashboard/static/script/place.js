@@ -11,10 +11,10 @@ const rows = [...document.querySelectorAll(".links tbody tr")];
 for (const row of rows) row.tabIndex = -1;
 
 function keepPlace(control) {
-  const row = control?.closest(".links tbody tr"), within = control?.closest("[data-stay]"), list = within && control.closest("section");
-  const place = { page: location.pathname, row: rows.indexOf(row), top: (row ?? list ?? within)?.getBoundingClientRect().top,
-    stay: within?.dataset.stay, list: list?.querySelector("h2").textContent };
-  if (!row && !within) return;
+  const row = control?.closest(".links tbody tr"), within = control?.closest("[data-stay]"), section = within && control.closest("section");
+  const heading = section?.querySelector("h2")?.textContent, from = row ?? (heading ? section : within);
+  if (!from) return;
+  const place = { page: location.pathname, row: rows.indexOf(row), top: from.getBoundingClientRect().top, stay: within?.dataset.stay, list: heading };
   try {
     sessionStorage.setItem("place", JSON.stringify(place));
   } catch { /* the address names the row, or the report */ }
@@ -40,8 +40,9 @@ function findPlace() {
   } catch { /* none allowed */ }
   if (place.stay && place.page === location.pathname) {
     const within = document.querySelector(`[data-stay="${place.stay}"]`) ?? document.querySelector("[data-stay=report]");
-    const list = [...document.querySelectorAll("[data-stay] section")].find((section) => section.querySelector("h2")?.textContent === place.list);
-    if (list ?? within) scrollBy(0, (list ?? within).getBoundingClientRect().top - place.top);
+    const headings = [...document.querySelectorAll("[data-stay] section h2")];
+    const to = headings.find((heading) => heading.textContent === place.list)?.closest("section") ?? within;
+    if (to) scrollBy(0, to.getBoundingClientRect().top - place.top);
     within?.focus({ preventScroll: true });
     return;
   }
