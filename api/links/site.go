@@ -26,9 +26,9 @@ func (s *Shortener) SetSite(ctx context.Context, domainID int64, site schema.Sit
 		if err := s.validateURL(ctx, u.field, u.address, &v); err != nil {
 			return err
 		}
-		if v.unsafe {
-			v.unsafe = false
-			v.rejectURL(u.field, "The long URL leads to a host that is known as unsafe.")
+		if v.unsafe != "" {
+			v.reject(u.field, v.unsafe)
+			v.unsafe = ""
 		}
 	}
 	for field, document := range map[string]string{FieldAppleLinks: links.Apple, FieldAndroidLinks: links.Android} {

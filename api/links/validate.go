@@ -17,7 +17,7 @@ import (
 // validation collects the problems of a request.
 type validation struct {
 	invalid map[string][]string // sentences by field
-	unsafe  bool                // a URL leads to a host on the blocklist
+	unsafe  string              // a sentence about a URL that leads to a host on the blocklist, or ""
 
 	newPassword *string // "": the link has none any more; nil: as before
 }
@@ -41,8 +41,8 @@ func (v *validation) outcome() error {
 	switch {
 	case len(v.invalid) > 0:
 		return InvalidFields(v.invalid)
-	case v.unsafe:
-		return schema.ClientErrorf(schema.CodeUnsafeURL, "The long URL leads to a host that is known as unsafe.")
+	case v.unsafe != "":
+		return schema.ClientErrorf(schema.CodeUnsafeURL, "%s", v.unsafe)
 	}
 	return nil
 }
@@ -72,18 +72,19 @@ func (v *validation) target(field, address string) (to target, ok bool) {
 	return to, problem == ""
 }
 
-func (v *validation) rejectURL(field, problem string) {
+func (v *validation) rejectURL(field, problem string) { v.reject(field, ofURL(field, problem)) }
+
+// ofURL returns a sentence about a long URL as one about the URL in a field.
+func ofURL(field, problem string) string {
 	switch field {
 	case FieldLongURL:
+		return problem
 	case FieldExpiredURL:
-		problem = expiredURL.Replace(problem)
-	default:
-		problem = otherURL.Replace(problem)
+		return expiredURL.Replace(problem)
 	}
-	v.reject(field, problem)
+	return otherURL.Replace(problem)
 }
 
-// The words for URLs other than the long one in problems of URLs.
 var (
 	expiredURL = strings.NewReplacer("A long URL", "An expired URL", "long URL", "expired URL")
 	otherURL   = strings.NewReplacer("long URL", "URL")
@@ -95,7 +96,9 @@ func (s *Shortener) judge(field string, to target, own bool, v *validation) {
 		v.rejectURL(field, "The long URL must not lead to this service itself, or to localhost.")
 		return
 	}
-	v.unsafe = v.unsafe || s.blocklist.Blocks(to.host)
+	if v.unsafe == "" && s.blocklist.Blocks(to.host) {
+		v.unsafe = ofURL(field, "The long URL leads to a host that is known as unsafe.")
+	}
 }
 
 func (v *validation) title(title string) {

@@ -226,10 +226,16 @@ func testBodies(t *testing.T, s System) {
 	}
 }
 
-// testMessages tests that messages about fields are English sentences.
+// testMessages tests that messages are English sentences about what is wrong.
 func testMessages(t *testing.T, s System) {
 	owner := s.account(t)
 	hash := owner.Link(t, Object{"long_url": "https://example.com/"})["hash"].(string)
+	unsafe := "https://" + UnsafeHost + "/"
+	for field, noun := range map[string]string{"long_url": "long URL", "expired_url": "expired URL"} {
+		body := Object{"long_url": "https://example.com/", field: unsafe}
+		testkit.Equal(t, "message of an unsafe "+field, owner.Shorten(t, body).Body["message"],
+			any("The "+noun+" leads to a host that is known as unsafe."))
+	}
 	const rule = `{"long_url":"https://example.com/","rules":[{"name":"a","if":{"from":1},"url":%s}]}`
 	edit := "/api/v1/links/" + hash
 	for _, c := range []struct{ method, path, body, field, message string }{
