@@ -138,13 +138,17 @@ func wrong(img image.Image, style qr.Style, modules int, text string) string {
 }
 
 func BenchmarkPNG(b *testing.B) {
-	style := qr.Default
-	style.Format, style.Size, style.Level = qr.PNG, qr.MaxSize, "H"
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := style.Draw("https://go.example.com/aB3dE9x"); err != nil {
-			b.Fatal(err)
-		}
+	for _, size := range []int{qr.Default.Size, 1024, qr.MaxSize} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			style := qr.Default
+			style.Format, style.Size, style.Level = qr.PNG, size, "H"
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := style.Draw("https://go.example.com/aB3dE9x"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
