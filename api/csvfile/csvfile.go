@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"golang.org/x/text/encoding/unicode"
@@ -68,17 +69,17 @@ func (r lineReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+var schemes = regexp.MustCompile(`^([A-Za-z]+:)?//`)
+
 // SplitShortURL returns the host and the alias in a short URL, of which people leave out the scheme, or all but the
 // alias. A name without a dot or a port is no host if no scheme precedes it.
 func SplitShortURL(address string) (host, alias string) {
-	_, rest, isURL := strings.Cut(address, "//")
-	if !isURL {
-		rest = address
-	}
+	scheme := schemes.FindString(address)
+	rest := address[len(scheme):]
 	if end := strings.IndexAny(rest, "?#"); end >= 0 {
 		rest = rest[:end]
 	}
-	if host, path, _ := strings.Cut(rest, "/"); isURL || strings.ContainsAny(host, ".:") {
+	if host, path, _ := strings.Cut(rest, "/"); scheme != "" || strings.ContainsAny(host, ".:") {
 		return host, Alias(path)
 	}
 	return "", Alias(rest)
