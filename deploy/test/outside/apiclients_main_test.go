@@ -1,4 +1,4 @@
-//go:build deploy && nightly
+//go:build deploy
 
 package outside_test
 

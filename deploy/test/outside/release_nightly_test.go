@@ -14,9 +14,9 @@ import (
 func TestReleaseOfAllPlatforms(t *testing.T) {
 	key, _ := newKey(t)
 	files, again := makeRelease(t, launch.Root(), key), makeRelease(t, copySource(t), key)
-	wantFiles(t, files, "SHA256SUMS", "SHA256SUMS.sig", "linkstream_V.cdx.json", "linkstream_V_amd64.deb",
-		"linkstream_V_arm64.deb", "linkstream_V_darwin_arm64.tar.gz", "linkstream_V_linux_amd64.tar.gz",
-		"linkstream_V_linux_arm64.tar.gz")
+	wantFiles(t, files, "SHA256SUMS", "SHA256SUMS.sig", wheel, "linkstream-V.tgz", "linkstream_V.cdx.json",
+		"linkstream_V_amd64.deb", "linkstream_V_arm64.deb", "linkstream_V_darwin_arm64.tar.gz",
+		"linkstream_V_linux_amd64.tar.gz", "linkstream_V_linux_arm64.tar.gz")
 	for _, p := range [][2]string{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}} {
 		testArchive(t, files, p[0], p[1])
 	}

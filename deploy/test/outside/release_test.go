@@ -33,6 +33,7 @@ const (
 	version  = "7.8.9-rc.1"
 	epoch    = "1790000000"
 	sumsName = "SHA256SUMS"
+	wheel    = "linkstream-7.8.9rc1-py3-none-any.whl" // with the version in the form of PEP 440
 )
 
 // inFolder returns a command in a folder, for the source as it is.
@@ -81,7 +82,7 @@ func TestRelease(t *testing.T) {
 	_, strangers := newKey(t)
 	files := makeRelease(t, launch.Root(), key, "-release.platforms", "linux/"+runtime.GOARCH)
 	t.Run("has every file", func(t *testing.T) {
-		wantFiles(t, files, "SHA256SUMS", "SHA256SUMS.sig", "linkstream_V.cdx.json",
+		wantFiles(t, files, "SHA256SUMS", "SHA256SUMS.sig", wheel, "linkstream-V.tgz", "linkstream_V.cdx.json",
 			"linkstream_V_"+runtime.GOARCH+".deb", "linkstream_V_linux_"+runtime.GOARCH+".tar.gz")
 	})
 	t.Run("has the same package when that is built elsewhere", func(t *testing.T) {
@@ -97,6 +98,7 @@ func TestRelease(t *testing.T) {
 	}
 	t.Run("is verified by its checksums and signature", func(t *testing.T) { testSignature(t, dir, signers, strangers) })
 	t.Run("has programs that know their version", func(t *testing.T) { testArchive(t, files, "linux", runtime.GOARCH) })
+	t.Run("has clients that work", func(t *testing.T) { testReleasedClients(t, dir) })
 	t.Run("lists the modules in a valid CycloneDX document", func(t *testing.T) {
 		testBOM(t, filepath.Join(dir, "linkstream_"+version+".cdx.json"))
 	})
@@ -130,7 +132,7 @@ func testSignature(t *testing.T, dir, signers, strangers string) {
 	}
 	sums, err := os.ReadFile(filepath.Join(dir, sumsName))
 	testkit.Must(t, err)
-	testkit.Equal(t, "files with checksums", bytes.Count(sums, []byte("\n")), 3)
+	testkit.Equal(t, "files with checksums", bytes.Count(sums, []byte("\n")), 5)
 	sums[0] ^= 1
 	testkit.Must(t, os.WriteFile(filepath.Join(dir, sumsName), sums, 0o600))
 	if verify(signers) == nil {

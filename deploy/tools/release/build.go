@@ -62,12 +62,14 @@ func (r *release) programsOf(system, arch string) string {
 	return filepath.Join(r.dir, system+"_"+arch)
 }
 
+// member is a file of an archive.
+type member struct {
+	name, from string
+	mode       int64
+}
+
 // archive writes a tar.gz of the programs in a folder, and of the documents, below a folder with the archive's name.
-func (r *release) archive(bin, name string) (err error) {
-	type member struct {
-		name, from string
-		mode       int64
-	}
+func (r *release) archive(bin, name string) error {
 	var members []member
 	for _, p := range programs {
 		members = append(members, member{path.Base(p), filepath.Join(bin, path.Base(p)), 0o755})
@@ -75,8 +77,13 @@ func (r *release) archive(bin, name string) (err error) {
 	for _, d := range documents {
 		members = append(members, member{strings.TrimPrefix(d, "deploy/"), d, 0o644})
 	}
+	return r.pack(name+".tar.gz", name, members)
+}
+
+// pack writes a tar.gz of files, which are below a folder in it.
+func (r *release) pack(name, folder string, members []member) (err error) {
 	slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.name, b.name) })
-	out, err := os.Create(filepath.Join(r.out, name+".tar.gz"))
+	out, err := os.Create(filepath.Join(r.out, name))
 	if err != nil {
 		return err
 	}
@@ -88,7 +95,7 @@ func (r *release) archive(bin, name string) (err error) {
 		if err != nil {
 			return err
 		}
-		head := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(name, m.name), Mode: m.mode, Size: int64(len(content)),
+		head := &tar.Header{Typeflag: tar.TypeReg, Name: path.Join(folder, m.name), Mode: m.mode, Size: int64(len(content)),
 			ModTime: r.time,
 			Uname:   "root", Gname: "root", Format: tar.FormatUSTAR}
 		if err := archive.WriteHeader(head); err != nil {

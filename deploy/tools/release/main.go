@@ -22,6 +22,8 @@ It builds release VERSION, such as 1.2.3, from the source in the current folder,
 
   linkstream_VERSION_OS_ARCH.tar.gz     the programs for linux/amd64, linux/arm64 and darwin/arm64
   linkstream_VERSION_ARCH.deb           the Debian package for amd64 and arm64
+  linkstream-VERSION.tgz                the client of the API for TypeScript, as npm installs it
+  linkstream-VERSION-py3-none-any.whl   the same for Python, as pip installs it
   linkstream_VERSION.cdx.json           the modules in the programs, as a CycloneDX document
   SHA256SUMS, SHA256SUMS.sig            checksums of these files, and their signature with -key
 
@@ -90,7 +92,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{r.buildArchives, r.buildPackages, r.writeBOM, r.writeSums} {
+	for _, step := range []func(context.Context) error{r.buildArchives, r.buildPackages, r.buildClients, r.writeBOM,
+		r.writeSums} {
 		if err := step(ctx); err != nil {
 			return err
 		}
