@@ -34,7 +34,7 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(t)
-	b.get("/dashboard/tokens").want(t, http.StatusOK, "No tokens yet")
+	b.get("/dashboard/tokens").want(t, http.StatusOK, "No tokens yet", "API reference with examples")
 	made := b.post("/dashboard/tokens", "name", " My script ", "newest", "0")
 	made.want(t, http.StatusOK, "Your new token", "My script",
 		"curl -s "+s.base+"/api/v1/shorten -H 'Authorization: Bearer ls_")

@@ -289,7 +289,7 @@ func nameOf(ref string) string {
 	return path.Base(ref)
 }
 
-// limits returns what values have to be, in words.
+// limits returns the constraints of values, in words.
 func (s schema) limits() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	between := func(least, most *int, unit string) {

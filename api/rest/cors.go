@@ -66,7 +66,7 @@ const (
 	// exposedHeaders are the fields of answers that scripts may read.
 	exposedHeaders = "Allow, ETag, " + headerReplayed + ", Retry-After, WWW-Authenticate, X-RateLimit-Limit, " +
 		"X-RateLimit-Remaining, " + request.IDHeader
-	// preflightAge is for how many seconds browsers keep the answer to a preflight. They keep none for longer.
+	// preflightAge is the time in seconds for which browsers keep the answer to a preflight: the longest in Chromium.
 	preflightAge = "7200"
 )
 
@@ -91,7 +91,7 @@ func (o Origins) of(http *fasthttp.RequestCtx) string {
 	return ""
 }
 
-// asks reports whether a request is a preflight: a browser's question what the pages of one of the origins may send.
+// asks reports whether a request is a preflight for a page of one of the origins.
 func (o Origins) asks(http *fasthttp.RequestCtx) bool {
 	return http.IsOptions() && len(http.Request.Header.Peek(corsAsked)) > 0 && o.of(http) != ""
 }

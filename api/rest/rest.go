@@ -122,7 +122,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 		origins: origins, reference: reference, work: work, prices: map[string]request.Price{}, requests: requests, log: log,
 	}
 	a.router = router.New()
-	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // see open
+	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // open removes the slash
 	a.route(fasthttp.MethodPost, pathShorten, request.Passwords, a.createLink)
 	a.route(fasthttp.MethodGet, pathLinks, request.Reads, a.listLinks)
 	a.route(fasthttp.MethodPost, pathBulk, request.Writes, a.createLinks)
@@ -284,8 +284,8 @@ func (a *API) open(http *fasthttp.RequestCtx, turn *request.Turn) (*call, error)
 	a.setHeaders(http)
 	path := string(http.URI().PathOriginal())
 	c.inAPI = path == root || strings.HasPrefix(path, root+"/")
-	if bare, slash := strings.CutSuffix(path, "/"); slash && c.inAPI && !strings.HasSuffix(bare, "/") {
-		path = bare // the same resource
+	if bare, slash := strings.CutSuffix(path, "/"); slash && c.inAPI {
+		path = bare // each resource has one path
 		http.URI().SetPath(path)
 	}
 	open := (path == pathOpenAPI || path == pathReference) && (http.IsGet() || http.IsHead())

@@ -18,6 +18,7 @@ func TestReference(t *testing.T) {
 	if !evaluate[bool](b, `document.getElementById("Link.title").checkVisibility()`) {
 		t.Error("a link to a field does not open its object")
 	}
+	b.reachableByKeyboard()
 	evaluate[int](b, `[...document.querySelectorAll("details")].map((e) => e.open = true).length`)
 	evaluate[*struct{}](b, "(() => {"+axe+"; return null })()")
 	for _, width := range append(widths, layoutWidths...) {
