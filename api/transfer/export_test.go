@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"linkstream/api/auth"
+	"linkstream/api/csvfile"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
@@ -119,6 +121,38 @@ func TestExport(t *testing.T) {
 			t.Error("no error of the store")
 		}
 	})
+}
+
+// TestGuardedCellsComeBack exports texts that spreadsheets may take for formulas, and imports them elsewhere.
+func TestGuardedCellsComeBack(t *testing.T) {
+	titles := []string{"=1", "x;=1", "x|-1", `x;"=1`, "'=1", "x;'=1", "＝1", "x, =1", `"=1"`, "@x;@y", "it's;'", "-"}
+	var file strings.Builder
+	out := csv.NewWriter(&file)
+	testkit.Must(t, out.Write([]string{"alias", "long_url", "title", "card"}))
+	for i, title := range titles {
+		card, err := json.Marshal(schema.Card{Title: "c;" + title, Description: title})
+		testkit.Must(t, err)
+		testkit.Must(t, out.Write([]string{fmt.Sprint("l-", i), "https://example.com/;=" + fmt.Sprint(i),
+			csvfile.Guard(title), csvfile.Guard(string(card))}))
+	}
+	out.Flush()
+	from, to := newFixture(t), newFixture(t)
+	counts(t, from.imports(t, file.String()), int64(len(titles)), 0, 0)
+	exported := from.export(t, from.account)
+	for _, cell := range strings.FieldsFunc(exported, func(r rune) bool { return strings.ContainsRune(";|\t\r\n,", r) }) {
+		if cell = strings.TrimLeft(cell, `"`); cell != "" && strings.ContainsAny(cell[:1], "=@") {
+			t.Errorf("the cell %q begins a formula", cell)
+		}
+	}
+	counts(t, to.imports(t, exported), int64(len(titles)), 0, 0)
+	for i, title := range titles {
+		link := to.link(t, 0, fmt.Sprint("l-", i))
+		got := []string{link.Title, link.Behaviour.Card.Title, link.Behaviour.Card.Description, link.URL}
+		want := []string{title, "c;" + title, title, "https://example.com/;=" + fmt.Sprint(i)}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }
 
 type failing struct{ err error }

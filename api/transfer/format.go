@@ -61,6 +61,7 @@ var layouts = []layout{
 	{Kutt, [][]string{{"address", "target"}}, map[string]string{
 		"address": links.FieldCustomAlias, "target": links.FieldLongURL, "domain": fieldHost,
 		"description": links.FieldTitle,
+		"link":        fieldShortURL,
 		"createdat":   fieldCreatedAt, "expirein": links.FieldExpiresAt, "banned": fieldBanned, "password": fieldPassword,
 		"visitcount": fieldClicks,
 	}},
@@ -89,7 +90,7 @@ var layouts = []layout{
 		"alias": links.FieldCustomAlias, "customalias": links.FieldCustomAlias, "hash": links.FieldCustomAlias,
 		"shortcode": links.FieldCustomAlias, "keyword": links.FieldCustomAlias,
 		"domain": fieldHost, "shorturl": fieldShortURL, "bitlink": fieldShortURL,
-		"title": links.FieldTitle, "tags": links.FieldTags,
+		"shortlink": fieldShortURL, "title": links.FieldTitle, "tags": links.FieldTags,
 		"isactive": links.FieldIsActive, "createdat": fieldCreatedAt, "expiresat": links.FieldExpiresAt,
 		"expiredurl": links.FieldExpiredURL, "forwardquery": links.FieldForwardQuery, "clicks": fieldClicks,
 		"rules": links.FieldRules, "variants": links.FieldVariants, "card": links.FieldCard,

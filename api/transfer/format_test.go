@@ -276,6 +276,8 @@ func TestAliasesOfFiles(t *testing.T) {
 		{"short_url", "http://localhost/imp24", "https://sho.rt/imp24", ""},
 		{"short_url", "http://[2001:db8::1]:8080/imp24", "https://sho.rt/imp24", ""},
 		{"bitlink", "bit.ly/imp24", "https://sho.rt/imp24", ""},
+		{"short link", "bit.ly/imp24", "https://sho.rt/imp24", ""},
+		{"address,link,target", ",https://kutt.it/imp24,https://example.com/", "https://sho.rt/imp24", ""},
 		{"alias,short_url", ",https://sho.rt/imp24", "https://sho.rt/imp24", ""},
 		{"alias,short_url", "mine,https://sho.rt/imp24", "https://sho.rt/mine", ""},
 		{"alias,short_url", "mine,bit.ly", "https://sho.rt/mine", ""},
