@@ -161,7 +161,8 @@ func (s *Store) deliverClicks(ctx context.Context, b *Batch, clicks *schema.Clic
 }
 
 // putClicks puts waiting clicks of a webhook into up to limit deliveries, and returns the deliveries that wait. Rows
-// become visible in the order of their IDs, and only the holder of the webhook puts them together.
+// become visible in the order of their IDs. A process that stood still for longer than its lease may have read fewer
+// rows than the present holder. Of their batches the second one changes nothing, and returns no deliveries.
 func (s *Store) putClicks(ctx context.Context, webhookID int64, limit int) (all []schema.Delivery, err error) {
 	type row struct{ id, clicks int64 }
 	fields := func(r *row) []any { return []any{&r.id, &r.clicks} }
@@ -176,7 +177,7 @@ func (s *Store) putClicks(ctx context.Context, webhookID int64, limit int) (all 
 		for ; n < len(rows) && clicks+rows[n].clicks <= schema.MaxDeliveryClicks; n++ {
 			clicks += rows[n].clicks
 		}
-		b.exec(joinClicks, webhookID, rows[0].id, rows[n-1].id)
+		b.execOne(joinClicks, webhookID, rows[0].id, rows[n-1].id)
 		b.exec(dropJoined, webhookID, rows[0].id, rows[n-1].id)
 		rows = rows[n:]
 	}
@@ -184,5 +185,8 @@ func (s *Store) putClicks(ctx context.Context, webhookID int64, limit int) (all 
 		all, _, err = scanWaiting(rows)
 		return err
 	}, waitingDeliveries, webhookID, limit)
-	return all, s.db.Send(ctx, &b)
+	if err = s.db.Send(ctx, &b); errors.Is(err, ErrNoRow) {
+		return nil, nil
+	}
+	return all, err
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/linkstore"
 	"linkstream/schema/testkit"
 )
 
@@ -280,6 +282,39 @@ func boundsClicksOfDeliveries(t *testing.T, store schema.Database) {
 		events = append(events, fmt.Sprint(d.Event, " ", strings.Count(d.Data, "\n")))
 	}
 	testkit.Equal(t, "in order", events, []string{"link.clicked 2", "link.updated 0"})
+}
+
+// TestLateHolder lets a process stand still after it has read which clicks of a webhook wait. When it goes on, another
+// process has read the same clicks and more. No click may be lost.
+func TestLateHolder(t *testing.T, store *linkstore.Store) {
+	owner := addAccount(t, store, "a@example.org")
+	link := addLink(t, store, owner.ID, 0, "one")
+	hook := addWebhook(t, store, owner.ID, clickHook(nil))
+	putTogether := func(before func()) error {
+		_, err := Watched(store, func(_ context.Context, step Step) error {
+			if step == (Step{}) {
+				before()
+			}
+			return nil
+		}).WaitingDeliveries(t.Context(), hook.ID, 10)
+		return err
+	}
+	m := newModel()
+	m.queue(t, store, 0, clickNow(link, 3)...)
+	reached, thaw, late := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		late <- putTogether(func() {
+			close(reached)
+			<-thaw
+		})
+	}()
+	<-reached
+	m.queue(t, store, 0, clickNow(link, 2)...)
+	testkit.Must(t, putTogether(func() {
+		close(thaw)
+		testkit.Must(t, <-late)
+	}))
+	testkit.Equal(t, "clicks", len(hashes(t, store, hook)), 5)
 }
 
 func boundsClicksThatWait(t *testing.T, store schema.Database) {

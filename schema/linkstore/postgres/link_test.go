@@ -92,6 +92,9 @@ func TestStore(t *testing.T) {
 	var texts storetest.Texts
 	storetest.TestDatabase(t, openFresh(t, &texts))
 	t.Run("every statement finds its rows by an index", func(t *testing.T) { testPlans(t, &texts) })
+	t.Run("a late holder of a webhook loses no clicks", func(t *testing.T) {
+		storetest.TestLateHolder(t, openLinks(t, engines.Postgres(t)).Store)
+	})
 	t.Run("a call takes effect as a whole", func(t *testing.T) {
 		dsn := engines.Postgres(t)
 		links, raw := openLinks(t, dsn), openRaw(t, dsn)

@@ -36,6 +36,9 @@ func TestStore(t *testing.T) {
 	var texts storetest.Texts
 	storetest.TestDatabase(t, openFresh(&texts))
 	t.Run("every statement finds its rows by an index", func(t *testing.T) { testPlans(t, &texts) })
+	t.Run("a late holder of a webhook loses no clicks", func(t *testing.T) {
+		storetest.TestLateHolder(t, openLinks(t, filepath.Join(t.TempDir(), "links.db")))
+	})
 	t.Run("a call takes effect as a whole", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		links, raw := openLinks(t, path), sqlitetest.Raw(t, path)
