@@ -38,8 +38,8 @@ func NewPassword() string {
 
 // PreparePassword returns a password in the form that is hashed, so that it is the same from every keyboard and system:
 // in the normalization form C, and with U+0020 for every space, as the profile OpaqueString of RFC 8265 (section 4.2.2)
-// maps it. Characters that the profile disallows stay, for people have chosen them: those of newer versions of Unicode,
-// and the joiners of emoji.
+// maps it. Characters that the profile disallows stay, because people have chosen them: characters of newer versions of
+// Unicode, and the joiners of emoji.
 func PreparePassword(password string) string {
 	return norm.NFC.String(strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Zs, r) {

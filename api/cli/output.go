@@ -57,7 +57,7 @@ func escape(text string, unsafe func(rune) bool) string {
 	return escaped.String()
 }
 
-// print prints a text, whoever wrote it.
+// print prints a text, and makes it safe first.
 func (c *command) print(text string) error {
 	_, err := io.WriteString(c.out, safe(text))
 	return err
@@ -88,8 +88,8 @@ func answer[T any](c *command, resp *http.Response, err error, show func(T) erro
 	return show(value)
 }
 
-// table prints rows: on a terminal in columns below a heading, the last of which is cut to the terminal's width, else
-// as lines whose cells are separated by tabs.
+// table prints rows: on a terminal in columns below a heading, with the last column cut to the terminal's width, and
+// otherwise as lines whose cells are separated by tabs.
 func (c *command) table(heading []string, rows [][]string) error {
 	var text strings.Builder
 	if !c.terminal {
@@ -125,7 +125,7 @@ func (c *command) table(heading []string, rows [][]string) error {
 	return c.print(text.String())
 }
 
-// cut returns at most the first runes of a text, the last of which is then an ellipsis.
+// cut returns a text, or so many runes of it that end with an ellipsis.
 func cut(text string, runes int) string {
 	if runes = max(runes, 20); utf8.RuneCountInString(text) <= runes {
 		return text

@@ -123,31 +123,31 @@ func (s *Sender) send(req *http.Request) (*http.Response, error) {
 		end(nil)
 		return nil, err
 	}
-	resp.Body = &heard{resp.Body, silence, ctx, end}
+	resp.Body = &timedBody{resp.Body, silence, ctx, end}
 	return resp, nil
 }
 
-// heard is a body whose silence is noticed.
-type heard struct {
+// timedBody is a body that cancels its request when no byte comes for maxSilence.
+type timedBody struct {
 	io.ReadCloser
 	silence *time.Timer
 	ctx     context.Context
 	end     context.CancelCauseFunc
 }
 
-func (h *heard) Read(p []byte) (int, error) {
-	h.silence.Reset(maxSilence)
-	n, err := h.ReadCloser.Read(p)
-	if cause := context.Cause(h.ctx); err != nil && err != io.EOF && cause != nil {
+func (b *timedBody) Read(p []byte) (int, error) {
+	b.silence.Reset(maxSilence)
+	n, err := b.ReadCloser.Read(p)
+	if cause := context.Cause(b.ctx); err != nil && err != io.EOF && cause != nil {
 		err = cause
 	}
 	return n, err
 }
 
-func (h *heard) Close() error {
-	h.silence.Stop()
-	h.end(nil)
-	return h.ReadCloser.Close()
+func (b *timedBody) Close() error {
+	b.silence.Stop()
+	b.end(nil)
+	return b.ReadCloser.Close()
 }
 
 // Error is an answer of the service that is not a success.

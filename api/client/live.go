@@ -39,11 +39,11 @@ func Watch(ctx context.Context, connect func() (*http.Response, error)) iter.Seq
 				return
 			}
 			if err == nil {
-				more, heard := states(stream, yield)
+				more, some := states(stream, yield)
 				if connected = true; !more {
 					return
 				}
-				if heard {
+				if some {
 					pause = time.Second / 2 // it is doubled below
 				}
 			}
@@ -65,8 +65,8 @@ func open(resp *http.Response, err error) (*http.Response, error) {
 }
 
 // states yields the states of a stream of server-sent events until it ends. more says whether further ones are wanted,
-// heard whether there was one.
-func states(stream *http.Response, yield func(LiveCounts, error) bool) (more, heard bool) {
+// some whether there was one.
+func states(stream *http.Response, yield func(LiveCounts, error) bool) (more, some bool) {
 	defer stream.Body.Close()
 	for lines := bufio.NewScanner(stream.Body); lines.Scan(); {
 		data, found := strings.CutPrefix(lines.Text(), "data:")
@@ -74,9 +74,9 @@ func states(stream *http.Response, yield func(LiveCounts, error) bool) (more, he
 		if !found || json.Unmarshal([]byte(data), &state) != nil {
 			continue // a comment, or the name or id of an event
 		}
-		if heard = true; !yield(state, nil) {
+		if some = true; !yield(state, nil) {
 			return false, true
 		}
 	}
-	return true, heard
+	return true, some
 }

@@ -151,8 +151,8 @@ func (a *API) setWebhook(c *call, hook *schema.Webhook, body *body) error {
 	return nil
 }
 
-// scopeOfEvent returns the scope that a token needs to hear of an event by a webhook, in addition to ScopeWebhooks. It
-// is the scope to ask for the same.
+// scopeOfEvent returns the scope that a token needs for webhooks of an event, in addition to ScopeWebhooks: the scope
+// that requests for the same data need.
 func scopeOfEvent(event string) string {
 	if event == schema.EventLinkClicked {
 		return schema.ScopeReadReports

@@ -64,8 +64,8 @@ type Verifier struct {
 	last   atomic.Pointer[string] // the base URL of the api that answered last
 }
 
-// New returns a Verifier. With check nil an api checks attempts: the one at base, or, without a base, one of those that
-// the store names.
+// New returns a Verifier. With check nil an api checks attempts: the one at base, or, without a base, one of the apis
+// that the store names.
 func New(store Store, check Checker, base schema.BaseURL) *Verifier {
 	v := &Verifier{store: store, check: check, turns: turns.New(underWay)}
 	v.client = http.Client{Timeout: askTimeout,
@@ -150,7 +150,7 @@ func (v *Verifier) Try(ctx context.Context, attempt schema.PasswordAttempt) (sch
 	return v.check(ctx, attempt)
 }
 
-// verdictOf is what an api has answered.
+// verdictOf is the answer of an api.
 type verdictOf struct {
 	api     string
 	verdict schema.PasswordVerdict

@@ -55,7 +55,7 @@ func (h *Handler) answer(q *request) (answered bool) {
 }
 
 // readPath returns a path without its first slash, decoded once. An escaped slash stays escaped, as it does not
-// separate segments; so does what is no escape. No name has a %.
+// separate segments. A % that begins no escape stays, too. No name has a %.
 func readPath(path []byte) []byte {
 	if len(path) > 0 && path[0] == '/' {
 		path = path[1:]

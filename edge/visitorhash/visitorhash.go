@@ -170,7 +170,7 @@ func (k *Keys) Update(ctx context.Context, now time.Time) error {
 	return errors.Join(k.share(ctx, now), k.file.write(k.days.Load))
 }
 
-// share makes the keys those of the store.
+// share takes over the keys in the store, and adds the ones that it lacks.
 func (k *Keys) share(ctx context.Context, now time.Time) error {
 	first, last := daysAround(now)
 	var keys []dayKey

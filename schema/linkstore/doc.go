@@ -89,8 +89,8 @@
 //
 // # Links that are created together
 //
-// Calls of CreateLink that arrive together share a statement (package groupcommit), also those of several accounts;
-// each is a batch of one link. If an account of theirs is locked, each goes on apart. CreateLinks creates up to 1000
+// Calls of CreateLink that arrive together, also for several accounts, share a statement (package groupcommit); each is
+// a batch of one link. If one of the accounts is locked, each call goes on apart. CreateLinks creates up to 1000
 // links of one account. The account's row is locked until
 // the commit, which keeps ordinals dense and in the order of the call, so batches of an account take turns and the time
 // under the lock counts. The first attempt therefore finds the hashes in use without the lock and then locks domains

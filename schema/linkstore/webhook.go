@@ -2,6 +2,7 @@ package linkstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"linkstream/schema"
@@ -229,6 +230,7 @@ func (s *Store) endWebhooks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	slices.Sort(ids)
 	var b Batch
 	for _, id := range ids {
 		b.exec(endWebhook+` AND `+isOver, id, schema.OffToken)

@@ -8,12 +8,12 @@ import (
 // hidden stands in logs for a secret.
 const hidden = "…"
 
-// secrets are the forms of secrets in any text. The first group stays.
+// secrets are the forms of secrets in any text. What precedes and follows the secret is in groups, and stays.
 var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\b(?:ls|whsec)_)[a-z0-9_+/=%-]+`), // tokens, secrets of webhooks
 	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\b[ :="]+)[^\s"]+`),
 	regexp.MustCompile(`(?i)(\b(?:[a-z_]*token|[a-z_]*secret|password|passwd|api_?key)(?:=|%3d))[^&\s"]+`),
-	regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@]+(?:@)`),
+	regexp.MustCompile(`(://[^/\s:@]*:)[^/\s]+(@)`),
 	regexp.MustCompile(`(?i)(/dashboard/shared/)[^\s"]+`),
 }
 
@@ -27,7 +27,7 @@ var longWord = regexp.MustCompile(`[A-Za-z0-9_~=+%-]{20,}`)
 // Redact returns a text for logs without the secrets in it.
 func Redact(text string) string {
 	for _, form := range secrets {
-		text = form.ReplaceAllString(text, "${1}"+hidden)
+		text = form.ReplaceAllString(text, "${1}"+hidden+"${2}")
 	}
 	return text
 }

@@ -31,8 +31,8 @@ func TestRedact(t *testing.T) {
 	for text, want := range map[string]string{
 		"Bearer abc": "Bearer …", "Basic dXNlcjpwYXNz": "Basic …", "a?reset_token=x&b=c": "a?reset_token=…&b=c",
 		"password=hunter2 host=db": "password=… host=db", "Client_Secret%3Dx": "Client_Secret%3D…",
-		"postgres://user:hunter2@db:5432/x": "postgres://user:…db:5432/x", "/dashboard/shared/abc/d": "/dashboard/shared/…",
-		"LS_abc": "LS_…",
+		"postgres://user:hunter2@db:5432/x": "postgres://user:…@db:5432/x", "/dashboard/shared/abc/d": "/dashboard/shared/…",
+		"http://user:a@b:c@proxy:80/x": "http://user:…@proxy:80/x", "LS_abc": "LS_…",
 		// These are no secrets.
 		"open /mnt/shared/links.db: denied": "open /mnt/shared/links.db: denied",
 		"/dashboard/links":                  "/dashboard/links", "urls_of_links": "urls_of_links",
