@@ -126,6 +126,11 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("show %s: exit code %d, want %d: %s", name, code, want, errOut)
 		}
 	}
+	t.Setenv("LINKSTREAM_TOKEN", "ls_to\nken")
+	if _, errOut, code := run(t, "", "list"); code != 2 || !strings.Contains(errOut, "not an API token") {
+		t.Errorf("a token of two lines: exit code %d: %s", code, errOut)
+	}
+	t.Setenv("LINKSTREAM_TOKEN", "ls_token")
 	file := "long_url\n" + strings.Repeat("https://example.com/\n", 1500)
 	if _, errOut, code := run(t, file, "import", "-"); code != 1 || !strings.Contains(errOut, "1000 links created") ||
 		!strings.Contains(errOut, "before line 1002, run it again to go on") {

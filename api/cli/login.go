@@ -147,5 +147,6 @@ func (c *command) credentials() (base, token string, err error) {
 	if token == "" {
 		return "", "", usagef(`there is no API token for %s: run "linkstream login %s", or set LINKSTREAM_TOKEN`, base, base)
 	}
-	return base, token, nil
+	token, err = checkToken(token, nil)
+	return base, token, err
 }

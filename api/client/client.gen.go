@@ -1997,13 +1997,6 @@ type ClientInterface interface {
 	// Corresponds with GET /api/v1/account (the `GetAccount` operationId).
 	GetAccount(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadReference Read the API reference
-	//
-	// A page for people, made from the OpenAPI document, with examples in curl, Go, Python and TypeScript. Needs no token and does not count against the rate limit.
-	//
-	// Corresponds with GET /api/v1/docs (the `ReadReference` operationId).
-	ReadReference(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// ListDomains List the caller's domains
 	//
 	// The custom domains of the caller in the order of their hosts, in pages of 20. Domains are added, verified and removed in the dashboard.
@@ -2317,23 +2310,6 @@ type ClientInterface interface {
 // Corresponds with GET /api/v1/account (the `GetAccount` operationId).
 func (c *Client) GetAccount(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetAccountRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ReadReference Read the API reference
-//
-// A page for people, made from the OpenAPI document, with examples in curl, Go, Python and TypeScript. Needs no token and does not count against the rate limit.
-//
-// Corresponds with GET /api/v1/docs (the `ReadReference` operationId).
-func (c *Client) ReadReference(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadReferenceRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -3049,33 +3025,6 @@ func NewGetAccountRequest(server string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/api/v1/account")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewReadReferenceRequest constructs an http.Request for the ReadReference method
-func NewReadReferenceRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/api/v1/docs")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
