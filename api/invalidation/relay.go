@@ -112,7 +112,7 @@ func (r *Relay) drain(ctx context.Context) error {
 }
 
 func (r *Relay) take(ctx context.Context) (bool, error) {
-	taking, cancel := context.WithTimeout(context.WithoutCancel(ctx), relayTimeout) // what is taken is given back
+	taking, cancel := context.WithTimeout(context.WithoutCancel(ctx), relayTimeout) // to give changes back
 	defer cancel()
 	return r.outbox.TakeChanges(taking, r.keep, func(changes []schema.Change) error {
 		ctx, cancel := context.WithTimeout(ctx, publishTime)
