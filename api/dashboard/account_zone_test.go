@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linkstream/api/apiservice"
+	"linkstream/api/dashboard"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
@@ -115,5 +116,26 @@ func TestDaysWithoutMidnight(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTimesThatClocksDoNotShow(t *testing.T) {
+	for _, c := range []struct{ zone, typed, want string }{
+		{"Europe/Berlin", "2027-03-28T02:30", "2027-03-28T03:00:00+02:00"},
+		{"America/New_York", "2027-03-14T02:30:15", "2027-03-14T03:00:00-04:00"},
+		{"America/Havana", "2027-03-14T00:00", "2027-03-14T01:00:00-04:00"},
+		{"Australia/Lord_Howe", "2027-10-03T02:15", "2027-10-03T02:30:00+11:00"},
+		{"Pacific/Apia", "2011-12-30T12:00", "2011-12-31T00:00:00+14:00"},
+		{"America/New_York", "2027-03-14T03:00", "2027-03-14T03:00:00-04:00"},
+		{"UTC", "2027-03-14T02:30:15.5", "2027-03-14T02:30:15Z"},
+	} {
+		zone, err := time.LoadLocation(c.zone)
+		testkit.Must(t, err)
+		at, err := dashboard.ParseExpiry(c.typed, zone)
+		testkit.Must(t, err)
+		testkit.Equal(t, c.typed+" in "+c.zone, at.Format(time.RFC3339), c.want)
+	}
+	if _, err := dashboard.ParseExpiry("2027-03-14", time.UTC); err == nil {
+		t.Error("a day is a time")
 	}
 }

@@ -22,6 +22,7 @@ var (
 	WithScheme   = withScheme
 	WithCampaign = withCampaign
 	BrowserName  = browserName
+	ParseExpiry  = parseExpiry
 
 	SignInByAddress   = signInByAddress
 	SignInByEmail     = signInByEmail

@@ -67,15 +67,28 @@ func formatExpiry(at time.Time, zone *time.Location) string {
 	return at.In(zone).Format(expiryLayout)
 }
 
-// parseExpiry returns the time that a text names in a zone; the zero time for "".
-func parseExpiry(text string, zone *time.Location) (at time.Time, err error) {
+// parseExpiry returns the time that a text names in a zone; the zero time for "". A time over which the zone sets its
+// clocks forward is the moment at which it does.
+func parseExpiry(text string, zone *time.Location) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if at, err = time.ParseInLocation(shortExpiryLayout, text, zone); err != nil {
-		at, err = time.ParseInLocation(expiryLayout, text, zone)
+	clock, err := time.Parse(shortExpiryLayout, text)
+	if err != nil {
+		if clock, err = time.Parse(expiryLayout, text); err != nil {
+			return time.Time{}, err
+		}
 	}
-	return at, err
+	at := time.Date(clock.Year(), clock.Month(), clock.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0, zone)
+	_, offset := at.Zone()
+	begin, end := at.ZoneBounds()
+	switch shown := at.Add(time.Duration(offset) * time.Second); {
+	case shown.Before(clock.Truncate(time.Second)):
+		return end.In(zone), nil
+	case shown.After(clock):
+		return begin.In(zone), nil
+	}
+	return at, nil
 }
 
 // parseTags returns the tags that a text names, separated by spaces or commas.
