@@ -21,8 +21,8 @@ var ofNobody = []string{"TakeChanges", "PurgeLinks", "UseTokens", "QueueClicks",
 	"CountAttempts", "AddLeaseHolder", "TakeLease", "StateLeases", "EndLeases", "NoteCertificate"}
 
 const (
-	// crowd is how many calls of an account wait for a transaction: more than a process has connections.
-	crowd = 12
+	// crowd is how many calls of an account wait for a transaction: many more than a process has connections.
+	crowd = 60
 	// promptForOthers bounds a call of another account than the one that a process has locked.
 	promptForOthers = time.Second
 )
@@ -147,11 +147,15 @@ func (b *bystander) crowd(own schema.Link, step int) (wait func()) {
 	var calls sync.WaitGroup
 	for n := range crowd {
 		calls.Go(func() {
-			link := newLink(own.AccountID, 0, fmt.Sprint(own.Hash, "-", step, "-", n))
-			err := b.store.CreateLink(b.t.Context(), &link)
-			if n%2 == 0 {
-				edited := own
-				err = errors.Join(err, b.store.UpdateLink(b.t.Context(), &edited, schema.LinkEdit{Title: new("new")}, hour(1)))
+			err, edited := error(nil), own
+			switch n {
+			case 0, 1, 2, 3:
+				link := newLink(own.AccountID, 0, fmt.Sprint(own.Hash, "-", step, "-", n))
+				err = b.store.CreateLink(b.t.Context(), &link)
+			case 4, 5:
+				err = b.store.UpdateLink(b.t.Context(), &edited, schema.LinkEdit{Title: new("new")}, hour(1))
+			default: // which is no event of a webhook
+				err = b.store.SetProfile(b.t.Context(), own.AccountID, schema.Profile{TimeZone: "UTC"})
 			}
 			if err != nil {
 				b.t.Errorf("a call that waits: %v", err)

@@ -72,12 +72,9 @@ func TestMigrationInUse(t *testing.T) {
 		migrated <- err
 	}()
 	awaitWaiter(t, others, long)
+	exec(t, others, "SET statement_timeout = '500ms'")
 	for began := time.Now(); time.Since(began) < time.Second; {
-		call := time.Now()
 		exec(t, others, "SELECT FROM links")
-		if took := time.Since(call); took > 500*time.Millisecond {
-			t.Errorf("a query takes %v", took)
-		}
 	}
 	exec(t, long, "COMMIT")
 	testkit.Must(t, <-migrated)
