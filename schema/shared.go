@@ -6,7 +6,7 @@ import "context"
 const (
 	SharedPasswordKey = "password key" // a random key: see PasswordToken, and package edge/password
 	SharedAPI         = "api"          // the base URL of one api, for edges of version 1.0
-	// SharedAPIs begins the names of values that apis change every few seconds. The names end with their base URLs.
+	// SharedAPIs begins the names of values that apis change every 20 seconds. The names end with their base URLs.
 	SharedAPIs = "api "
 	// SharedVisitorKeys begins the names of the keys of visitors' hashes, which end with their UTC day: see package
 	// edge/visitorhash. They are the only shared values that a move to other engines copies.

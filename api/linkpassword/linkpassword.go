@@ -69,7 +69,7 @@ func (c *Checker) Check(ctx context.Context, attempt schema.PasswordAttempt) (sc
 
 const (
 	// nameEvery is how often an api names itself to edges, and nameFor how long an api that was killed stays named.
-	nameEvery = 5 * time.Second
+	nameEvery = 20 * time.Second
 	nameFor   = time.Minute
 )
 

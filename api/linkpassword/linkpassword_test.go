@@ -144,7 +144,7 @@ func TestName(t *testing.T) {
 		}
 		time.Sleep(50 * time.Second)
 		named("http://killed", "http://one", "http://one2")
-		time.Sleep(20 * time.Second)
+		time.Sleep(40 * time.Second)
 		named("http://one", "http://one2")
 		stopOne()
 		named("http://one2")
