@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -44,6 +45,31 @@ func TestFoldOfEveryCharacter(t *testing.T) {
 	if tested < 10_000 {
 		t.Errorf("%d characters have letter cases or forms", tested)
 	}
+}
+
+// FuzzFold checks that a text has one fold in every form, which is a fold itself.
+func FuzzFold(f *testing.F) {
+	for _, text := range []string{"", "Straße", "İi\u0307ıI", "i\u0331\u0307", "a\u0301\u034f\u0323", "\u1fb3\u0323", "ﷺ",
+		"\u1112\u1161\u11ab", "❤\ufe0f", "https://xn--mnchen-3ya.example/Ä", "\xff\x00"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		folded, url := schema.Fold(text), schema.FoldURL(text)
+		if !utf8.ValidString(text) {
+			return
+		}
+		if !utf8.ValidString(folded) || !utf8.ValidString(url) {
+			t.Errorf("%+q folds to %+q and %+q", text, folded, url)
+		}
+		for _, same := range []string{folded, norm.NFC.String(text), norm.NFD.String(text), norm.NFKC.String(text)} {
+			if got := schema.Fold(same); got != folded {
+				t.Errorf("%+q folds to %+q, and %+q to %+q", text, folded, same, got)
+			}
+		}
+		if schema.IsFolded(text) && (folded != strings.ToLower(text) || url != folded) {
+			t.Errorf("%+q folds to %+q and %+q", text, folded, url)
+		}
+	})
 }
 
 func TestFoldURL(t *testing.T) {

@@ -51,3 +51,6 @@ func (d *Dashboard) Prices() map[string]request.Price {
 	}
 	return prices
 }
+
+// RestoreTime is how long a request restores links.
+const RestoreTime = restoreTime

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"linkstream/api/dashboard"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
@@ -119,8 +121,12 @@ func (s *testService) addMany(t *testing.T, n int) {
 func TestManyChosenLinks(t *testing.T) {
 	var calls atomic.Int64 // of the method that fails
 	var failing atomic.Value
+	var slow atomic.Bool // RestoreLinks takes longer than a request restores links
 	failing.Store("")
 	s := startFaulty(t, func(_ context.Context, method string) error {
+		if method == "RestoreLinks" && slow.Load() {
+			time.Sleep(dashboard.RestoreTime)
+		}
 		if method == failing.Load() && calls.Add(1) > 1 {
 			return schema.Errorf(schema.CodeUnavailable, "down")
 		}
@@ -165,6 +171,20 @@ func TestManyChosenLinks(t *testing.T) {
 		s.addLink(t, "many-7", "https://example.org/")
 		b.post("/dashboard/trash/restore", "deleted_at", deletion).want(t, http.StatusSeeOther)
 		b.follow().want(t, http.StatusOK, all+" are back, with their clicks. 1 link cannot come back")
+	})
+	t.Run("come back in parts, one after the other", func(t *testing.T) {
+		chosen("do", "delete")
+		chosen("do", "delete", "newest", newest()).want(t, http.StatusSeeOther)
+		deletion := b.follow().deletion(t)
+		slow.Store(true)
+		b.post("/dashboard/trash/restore", "deleted_at", deletion).want(t, http.StatusSeeOther)
+		slow.Store(false)
+		b.follow().want(t, http.StatusOK, "1,000 of 1,106 links are back, with their clicks.", "Restore the others")
+		if !strings.Contains(b.seen.body, `action="/dashboard/trash/restore" data-continue`) {
+			t.Error("the script does not go on")
+		}
+		b.post("/dashboard/trash/restore", "deleted_at", b.seen.deletion(t)).want(t, http.StatusSeeOther)
+		b.follow().want(t, http.StatusOK, "1,106 links are back, with their clicks.")
 	})
 	t.Run("are changed in part if the store fails", func(t *testing.T) {
 		for _, done := range []string{"switched off", "tagged new", "deleted"} {

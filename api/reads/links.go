@@ -25,6 +25,15 @@ func list[T any](ctx context.Context, l links, accountID int64, f func() (T, err
 	return read(ctx, l.turns, l.turns.long, listReads, accountID, f)
 }
 
+// search is list for a read that compares each link with the words of a filter: another turn for every eight words.
+func search[T any](
+	ctx context.Context, l links, accountID int64, filter schema.LinkFilter, f func() (T, error),
+) (T, error) {
+	k := listReads
+	k.price = (len(filter.Words) + 7) / 8
+	return read(ctx, l.turns, l.turns.long, k, accountID, f)
+}
+
 // Links lets lists without a filter pass: each of their pages costs the same.
 func (l links) Links(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
@@ -32,7 +41,7 @@ func (l links) Links(
 	if filter.IsZero() {
 		return l.Database.Links(ctx, accountID, filter, page)
 	}
-	found, err = list(ctx, l, accountID, func() (links []schema.Link, err error) {
+	found, err = search(ctx, l, accountID, filter, func() (links []schema.Link, err error) {
 		links, total, err = l.Database.Links(ctx, accountID, filter, page)
 		return links, err
 	})
@@ -42,7 +51,7 @@ func (l links) Links(
 func (l links) LinkIDs(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
 ) ([]int64, error) {
-	return list(ctx, l, accountID, func() ([]int64, error) {
+	return search(ctx, l, accountID, filter, func() ([]int64, error) {
 		return l.Database.LinkIDs(ctx, accountID, filter, limit)
 	})
 }
@@ -50,7 +59,7 @@ func (l links) LinkIDs(
 func (l links) LinksAfter(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
 ) ([]schema.Link, error) {
-	return list(ctx, l, accountID, func() ([]schema.Link, error) {
+	return search(ctx, l, accountID, filter, func() ([]schema.Link, error) {
 		return l.Database.LinksAfter(ctx, accountID, filter, ordinal, limit)
 	})
 }

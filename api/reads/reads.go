@@ -58,22 +58,24 @@ func newStore(name string, readers int, set *metrics.Set) *store {
 
 // kind is a kind of reads, with what helps a client whose read is refused.
 type kind struct {
+	price int    // in turns; 0: 1
 	waits string // while other reads of the account are under way
 	slow  string // if a long read does not end in time
 }
 
 var (
 	reportReads = kind{
-		"Other reports of your account are still under way: wait for their answers, ask for shorter ranges, or try again " +
-			"later.",
-		"This report takes too long: ask for a shorter range, or for the links of a tag.",
+		waits: "Other reports of your account are still under way: wait for their answers, ask for shorter ranges, or try " +
+			"again later.",
+		slow: "This report takes too long: ask for a shorter range, or for the links of a tag.",
 	}
 	listReads = kind{
-		"Other searches, lists or exports of your account are still under way: wait for their answers, or try again later.",
-		"Your account has too many links to read them in time: narrow the list, or try again later.",
+		waits: "Other searches, lists or exports of your account are still under way: wait for their answers, or try again " +
+			"later.",
+		slow: "Your account has too many links to read them in time: narrow the list, or try again later.",
 	}
 	countReads = kind{
-		"Other calls of your account are still under way: wait for their answers, or try again later.", "",
+		waits: "Other calls of your account are still under way: wait for their answers, or try again later.",
 	}
 )
 
@@ -96,7 +98,7 @@ func read[T any](
 		client = turns.Account(account)
 	}
 	began := time.Now()
-	err = class.Take(ctx, client, 1)
+	err = class.Take(ctx, client, max(1, k.price))
 	waited := time.Since(began)
 	if err == nil {
 		defer class.Leave(client)

@@ -215,6 +215,25 @@ func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
+// TestSearchesOfManyWords lets an account search while others use all places for long reads.
+func TestSearchesOfManyWords(t *testing.T) {
+	inBubble(t, "take turns by their words", func(t *testing.T) {
+		s := newService(nil)
+		of := func(words int, account int64) call {
+			return func(ctx context.Context, s service, _ int64) error {
+				_, err := s.links.LinkIDs(ctx, account, schema.LinkFilter{Words: make([]schema.LinkWord, words)}, 1)
+				return err
+			}
+		}
+		begin(t, s, 50, of(1, abuser))
+		begin(t, s, 50, of(1, abuser+10))
+		few, many := took(t, s, other, of(8, other)), took(t, s, other, of(24, other))
+		if many < few+longRead {
+			t.Errorf("a search of 24 words takes %v, of 8 words %v", many, few)
+		}
+	})
+}
+
 func TestLongReadsOfAnAccount(t *testing.T) {
 	for name, long := range longReads {
 		inBubble(t, name+" does not delay reads of others", func(t *testing.T) {

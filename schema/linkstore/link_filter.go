@@ -70,15 +70,20 @@ func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 // likeEscaper makes LIKE take each character of a text for itself.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
+// maxPattern bounds the bytes of a pattern, which SQLite limits to 50,000. A word of 2048 characters may have more:
+// some characters fold to eighteen.
+const maxPattern = 48_000
+
 // addWord adds the condition that links match a word. A text that is not ASCII can only be in a fold, and the index
 // links_folded has the links with one.
 func (c *condition) addWord(word schema.LinkWord) {
 	matches, ascii := []string{"false"}, false
 	for i, text := range []string{schema.Fold(word.Text), schema.FoldURL(word.Text)} {
-		if text == "" || !storable(word.Text) || i > 0 && text == schema.Fold(word.Text) {
+		pattern := "%" + likeEscaper.Replace(text) + "%"
+		if text == "" || !storable(word.Text) || i > 0 && text == schema.Fold(word.Text) || len(pattern) > maxPattern {
 			continue
 		}
-		like := " LIKE " + c.arg("%"+likeEscaper.Replace(text)+"%") + ` ESCAPE '\'`
+		like := " LIKE " + c.arg(pattern) + ` ESCAPE '\'`
 		if utf8.RuneCountInString(text) == len(text) {
 			ascii = true
 			matches = append(matches, "{folded: l.url}"+like, "l.title <> '' AND {folded: l.title}"+like,

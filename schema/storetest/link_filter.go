@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,7 +194,7 @@ func pagesFiltered(t *testing.T, store schema.Database) {
 func filtersUnstorable(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	addLink(t, store, owner.ID, 0, "hash")
-	for _, text := range []string{"a\x00b", "\xff"} {
+	for _, text := range []string{"a\x00b", "\xff", strings.Repeat("ﷺ", schema.MaxURLLen)} {
 		filter := schema.LinkFilter{Words: []schema.LinkWord{{Text: text}}}
 		links, total, err := store.Links(t.Context(), owner.ID, filter, 1)
 		testkit.Must(t, err)
