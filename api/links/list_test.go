@@ -1,12 +1,14 @@
 package links_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"linkstream/api/links"
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -76,11 +78,15 @@ func TestRestoreAll(t *testing.T) {
 	}
 	remove(100, at.Add(-time.Millisecond))
 	remove(batches*schema.MaxLinkBatch, at)
+	calls := map[string]int{}
+	counting := storetest.Faulty(f.store, func(_ context.Context, method string) error { calls[method]++; return nil })
+	s := links.New(schema.MustParseBaseURL("https://sho.rt"), counting, counting, nil)
 	for _, want := range [][2]int64{{1000, 1900}, {1000, 900}, {900, 0}, {0, 0}} {
-		restored, left, err := f.RestoreAll(t.Context(), f.owner, at, time.Now())
+		restored, left, err := s.RestoreAll(t.Context(), f.owner, at, time.Now())
 		testkit.Must(t, err)
 		testkit.Equal(t, "restored and left", [2]int64{restored, left}, want)
 	}
+	testkit.Equal(t, "calls of the store", calls, map[string]int{"LinkIDs": 4, "RestoreLinks": 3})
 	_, total, err := f.store.Links(t.Context(), f.owner, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", total, 2900)

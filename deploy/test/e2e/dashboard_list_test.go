@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema/testkit"
 )
 
@@ -193,6 +194,7 @@ func TestDashboardManyLinks(t *testing.T) {
 	b.press("Select all on this page")
 	b.press("All 120 links of this filter")
 	b.sees("Delete selected links", "Delete 120 links?", "The trash keeps them for 30 days")
+	b.passes(enginetest.AxeCore(t))
 	b.sees("Keep them", "120 links with “many/”")
 	b.press("Select all on this page")
 	b.press("All 120 links of this filter")
