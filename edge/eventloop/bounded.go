@@ -27,6 +27,7 @@ type boundedConn struct {
 	closed atomic.Bool
 	idle   atomic.Bool // the next byte begins a request
 	begins bool        // the next Read is the first one of a request, into an empty buffer of fasthttp's
+	rest   []byte      // what has arrived behind the header that Read has returned
 	large  []byte      // the start of a large header: see Server.serveLarge
 	handed bool        // it was a loop's
 	kept   int         // how many requests it has waited for
@@ -43,9 +44,9 @@ type waiting struct {
 	conns chain.List // of *boundedConn
 }
 
-// admit makes b a counted connection that waits for its first request, or returns the answer that refuses it.
-// perAddress is the answer for a client with too many connections.
-func (s *Server) admit(b *boundedConn, c net.Conn, perAddress string) (refusal string) {
+// admit makes b a counted connection that waits for its first request, or returns false and the answer that refuses it.
+// perAddress is the answer for a client with too many connections, "" for none.
+func (s *Server) admit(b *boundedConn, c net.Conn, perAddress string) (refusal string, admitted bool) {
 	b.Conn, b.socket, b.server = c, c, s
 	if proxied := s.proxied(c, perAddress); proxied != nil {
 		b.Conn, b.socket = proxied, proxied
@@ -54,7 +55,7 @@ func (s *Server) admit(b *boundedConn, c net.Conn, perAddress string) (refusal s
 		client := s.client(addr)
 		if s.addresses.Take(client, 1) != nil {
 			s.refuseAddress(addr.String())
-			return perAddress
+			return perAddress, false
 		}
 		b.leave = func() { s.addresses.Leave(client, 1) }
 	}
@@ -64,10 +65,10 @@ func (s *Server) admit(b *boundedConn, c net.Conn, perAddress string) (refusal s
 			b.leave()
 		}
 		s.refuseFull()
-		return tooMany
+		return tooMany, false
 	}
 	b.wait()
-	return ""
+	return "", true
 }
 
 // makeRoom closes the connection that has waited longest for a request, and reports whether there is one. A loop
@@ -180,16 +181,25 @@ func noteState(conn net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// Read ends the wait for a request. The first Read of a request returns its whole header if there is room for it.
-func (c *boundedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+// Read ends the wait for a request. The first Read of a request returns its header and nothing else if there is room
+// for it.
+func (c *boundedConn) Read(p []byte) (n int, err error) {
+	rest := c.rest
+	if len(rest) > 0 {
+		n = copy(p, rest)
+		c.rest = rest[n:]
+	} else {
+		n, err = c.Conn.Read(p)
+	}
 	if n > 0 && c.idle.CompareAndSwap(true, false) {
-		c.kept++
+		if len(rest) == 0 {
+			c.kept++
+		}
 		c.work(true)
 	}
 	begins := c.begins
 	if c.begins = false; begins && err == nil && len(p) == c.server.cfg.MaxHeaderBytes {
-		return c.readHeader(p, n)
+		return c.readHeader(p, n, rest)
 	}
 	return n, err
 }
@@ -223,8 +233,8 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		b := new(boundedConn)
-		refusal := l.server.admit(b, c, tooManyPerAddress)
-		if refusal == "" {
+		refusal, admitted := l.server.admit(b, c, tooManyPerAddress)
+		if admitted {
 			return b, nil
 		}
 		_, _ = c.Write([]byte(refusal)) // the kernel's buffer is empty: this does not wait

@@ -123,6 +123,8 @@ var conversations = []conversation{
 	{"a header that is a byte too large for an ordinary one", header(8<<10 + 1), "302"},
 	{"a large header ends the connection", header(9000) + get("/page"), "302"},
 	{"a large header that just fits", header(32 << 10), "302"},
+	{"a large header behind other requests", get("/link") + get("/store") + get("/page") + header(20_000),
+		"302 200 404 302"},
 	{"a header a byte too large", header(32<<10 + 1), "431"},
 	{"a target too long", "GET /" + strings.Repeat("y", 33_000) + " HTTP/1.1\r\nHost: a\r\n\r\n", "431"},
 	{"a long target", "GET /link?" + strings.Repeat("y", 9000) + " HTTP/1.1\r\nHost: a\r\n\r\n", "302"},

@@ -26,28 +26,43 @@ const placeholder = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
 var errTarget = errors.New("the target or host of the request cannot be parsed")
 
-// readHeader reads the rest of a header, of which p has n bytes. If p has no room for all of it, readHeader keeps what
-// p has for serveLarge, and replaces it by placeholder.
-func (c *boundedConn) readHeader(p []byte, n int) (int, error) {
-	if endsHeader(p[:n], 0) {
-		return n, nil
+// readHeader returns how many bytes p has of a header after it has read the rest of it. p has n bytes already, those of
+// rest if that is not empty. If p has no room for the header, readHeader keeps what p has for serveLarge, and replaces
+// it by placeholder.
+func (c *boundedConn) readHeader(p []byte, n int, rest []byte) (int, error) {
+	end := headerEnd(p[:n], 0)
+	if end == 0 {
+		_ = c.SetReadDeadline(time.Now().Add(c.server.cfg.ReadTimeout)) // if it fails, so does Read
 	}
-	_ = c.SetReadDeadline(time.Now().Add(c.server.cfg.ReadTimeout)) // if it fails, so does Read
-	for n < len(p) {
+	for end == 0 {
+		if n == len(p) {
+			c.large = slices.Clone(p)
+			return copy(p, placeholder), nil
+		}
 		m, err := c.Conn.Read(p[n:])
-		n += m
-		if err != nil || endsHeader(p[:n], n-m) {
+		if n += m; err != nil {
 			return n, err
 		}
+		end, rest = headerEnd(p[:n], n-m), nil
 	}
-	c.large = slices.Clone(p)
-	return copy(p, placeholder), nil
+	switch {
+	case len(rest) > 0:
+		c.rest = rest[end:]
+	case end < n:
+		c.rest = slices.Clone(p[end:n])
+	}
+	return end, nil
 }
 
-// endsHeader reports whether a header ends in b, in or after the bytes from a position on.
-func endsHeader(b []byte, from int) bool {
-	b = b[max(0, from-len("\n\r")):]
-	return bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
+// headerEnd returns where a header ends in b, 0 if it does not end in the bytes from a position on.
+func headerEnd(b []byte, from int) (end int) {
+	from = max(0, from-len("\n\r"))
+	for _, empty := range []string{"\n\r\n", "\n\n"} {
+		if i := bytes.Index(b[from:], []byte(empty)); i >= 0 && (end == 0 || from+i+len(empty) < end) {
+			end = from + i + len(empty)
+		}
+	}
+	return end
 }
 
 // serveLarge answers a request with a large header, of which c has the start, and ends the connection.

@@ -76,7 +76,7 @@ func (l *secureListener) Accept() (net.Conn, error) {
 // admitSecure returns nil if a bound refuses the connection.
 func (s *Server) admitSecure(c net.Conn, config *tls.Config) net.Conn {
 	secured := new(secureConn)
-	if refusal := s.admit(&secured.boundedConn, &lazyConn{Conn: c}, ""); refusal != "" {
+	if _, admitted := s.admit(&secured.boundedConn, &lazyConn{Conn: c}, ""); !admitted {
 		return nil
 	}
 	secured.shaking.Conn = secured.socket

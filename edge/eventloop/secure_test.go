@@ -177,6 +177,7 @@ func TestHTTPSSharesTheBounds(t *testing.T) {
 		ask(t, first, get("/link"))
 		wantEnd(t, s.dial(t), "")
 		s.awaitMetric(t, metricAddress, 1)
+		testkit.Equal(t, "connections", s.metric(t, metricOpen), 2) // the refused one does not count, nor does its end
 		first.Close()
 		testkit.Eventually(t, "there is room again", func() bool { return s.metric(t, metricOpen) == 1 })
 		ask(t, s.dialTLS(t), get("/link"))
