@@ -2,12 +2,15 @@ package links_test
 
 import (
 	"context"
+	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"linkstream/api/links"
 	"linkstream/schema"
+	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -90,4 +93,36 @@ func TestRestoreAll(t *testing.T) {
 	_, total, err := f.store.Links(t.Context(), f.owner, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", total, 2900)
+}
+
+// TestTidy starts on a store that an older release has filled, and in which links have been in the trash for too long.
+func TestTidy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "links.db")
+	store := sqlitetest.At(t, path)
+	s, owner := links.New(schema.MustParseBaseURL("https://sho.rt"), store, store, nil), addAccount(t, store, "a@example.org")
+	const batches = 3
+	for range batches {
+		batch := schema.LinkBatch{AccountID: owner, NewHash: schema.NewHash}
+		for range schema.MaxLinkBatch {
+			batch.Links = append(batch.Links, schema.Link{URL: "https://example.org/", Title: "Größe", CreatedAt: time.Now()})
+		}
+		testkit.Must(t, store.CreateLinks(t.Context(), &batch))
+	}
+	ids, err := store.LinkIDs(t.Context(), owner, schema.LinkFilter{}, 1500)
+	testkit.Must(t, err)
+	_, _, err = s.ChangeByID(t.Context(), owner, ids, nil, time.Now().Add(-schema.TrashTTL))
+	testkit.Must(t, err)
+	_, err = sqlitetest.Raw(t, path).ExecContext(t.Context(), "UPDATE links SET folded_url = NULL, folded_title = NULL")
+	testkit.Must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.Tidy(ctx, slog.New(slog.DiscardHandler)) }()
+	defer func() { cancel(); <-ended }()
+	testkit.SucceedsWithin(t, time.Minute, func() error {
+		_, found, err := s.List(t.Context(), nil, links.ListRequest{AccountID: owner, Query: "GRÖSSE", Page: 1})
+		testkit.Must(t, err)
+		_, trash, err := store.Links(t.Context(), owner, schema.LinkFilter{DeletedAfter: time.Unix(0, 0)}, 1)
+		testkit.Must(t, err)
+		return testkit.Mismatch("found and in the trash", [2]int64{found, trash}, [2]int64{1500, 0})
+	})
 }
