@@ -99,7 +99,8 @@ func TestRestoreAll(t *testing.T) {
 func TestTidy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "links.db")
 	store := sqlitetest.At(t, path)
-	s, owner := links.New(schema.MustParseBaseURL("https://sho.rt"), store, store, nil), addAccount(t, store, "a@example.org")
+	s := links.New(schema.MustParseBaseURL("https://sho.rt"), store, store, nil)
+	owner := addAccount(t, store, "a@example.org")
 	const batches = 3
 	for range batches {
 		batch := schema.LinkBatch{AccountID: owner, NewHash: schema.NewHash}
