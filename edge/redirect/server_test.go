@@ -64,6 +64,28 @@ func TestRejectedRequests(t *testing.T) {
 	})
 }
 
+// A short domain below a site gets the cookies of the site. The grant for a link's password may be among them.
+func TestLargeCookies(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, func(e *edge) { e.check = rightPassword })
+		e.link(t, 0, "abc", "https://example.com/")
+		e.extend(t, "secret", schema.Behaviour{Password: 1})
+		addr := e.serve(t, loops)
+		granted, _ := sendBody(t, addr, "POST", "http://sho.rt/secret", "password=x", "Cookie", siteCookies)
+		testkit.Equal(t, "with the password", granted.StatusCode, http.StatusSeeOther)
+		grant := granted.Cookies()[0]
+		for range 2 { // from the store, then from memory
+			for _, path := range []string{"abc", "secret"} {
+				resp, _ := send(t, addr, "GET", "http://sho.rt/"+path, "Cookie", siteCookies+"; "+grant.Name+"="+grant.Value)
+				testkit.Equal(t, path, resp.Header.Get("Location"), "https://example.com/")
+			}
+		}
+		testkit.Equal(t, "clicks", len(e.clicks(t)), 5)
+	})
+}
+
+var siteCookies = "session=" + strings.Repeat("x", 4<<10) + "; settings=" + strings.Repeat("y", 20<<10)
+
 func TestServerFraming(t *testing.T) {
 	eachWay(t, func(t *testing.T, loops int) {
 		testkit.TestFraming(t, newEdge(t, nil).serve(t, loops), "/robots.txt", 200)
