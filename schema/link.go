@@ -32,6 +32,7 @@ type Link struct {
 	Ordinal   int64  // 1, 2, 3, … among all links that the owner has created; of a deleted link times -1
 	CreatedAt time.Time
 	UpdatedAt time.Time // of the last LinkEdit, restoring or deletion; CreatedAt before the first
+	Version   int64     // 1 at first; each LinkEdit, RenameTag, restoring and deletion adds 1
 
 	Title        string
 	Tags         []string   // unique, in alphabetical order; nil if there are none
@@ -58,8 +59,7 @@ type LinkEdit struct {
 	Behaviour    *Behaviour
 	PasswordHash *string // belongs to Behaviour.Password; "": none
 
-	// Unchanged applies the edit only to the link as its author has seen it: with the URL, title, tags, expiry and
-	// forwarding of the link that UpdateLink is given.
+	// Unchanged applies the edit only to the Version of the link that UpdateLink is given.
 	Unchanged bool
 }
 
@@ -122,10 +122,10 @@ const (
 
 // LinkStore stores links.
 type LinkStore interface {
-	// CreateLink stores link and sets its ID, Ordinal and UpdatedAt. CodeConflict if the hash is in use on the domain, or
-	// was deleted there by another account; CodeNotFound if there is no such domain; neither uses up an ordinal. Of
-	// concurrent calls for one hash exactly one succeeds. A hash that its account has deleted becomes a new link with a
-	// new ID; only a take-down by the operator is kept.
+	// CreateLink stores link and sets its ID, Ordinal, UpdatedAt and Version. CodeConflict if the hash is in use on the
+	// domain, or was deleted there by another account; CodeNotFound if there is no such domain; neither uses up an
+	// ordinal. Of concurrent calls for one hash exactly one succeeds. A hash that its account has deleted becomes a new
+	// link with a new ID; only a take-down by the operator is kept.
 	CreateLink(ctx context.Context, link *Link) error
 	// CreateLinks creates the links of batch in one transaction, each as CreateLink does, and sets batch.Errs to
 	// CreateLink's outcomes for them. Their ordinals follow each other in the order of batch.Links. Of links with the same
@@ -138,8 +138,8 @@ type LinkStore interface {
 	CreateLinks(ctx context.Context, batch *LinkBatch) error
 	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent
 	// calls that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted;
-	// CodeConflict if edit.Unchanged is set and the link has changed, or edit.Behaviour is set and the stored behaviour
-	// differs from link.Behaviour.
+	// CodeConflict if edit.Unchanged is set and the stored version differs from link.Version, or edit.Behaviour is set and
+	// the stored behaviour differs from link.Behaviour. Of concurrent calls with Unchanged for a version one succeeds.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
 	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A
 	// link that has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid
@@ -155,6 +155,8 @@ type LinkStore interface {
 	// by LinksByHash, EdgeLinks and LinkFilter.DeletedAfter only. CodeNotFound if the account has no such link, or it
 	// was deleted before.
 	DeleteLink(ctx context.Context, link Link, at time.Time) error
+	// DeleteUnchanged is DeleteLink for a link that still has the version link.Version. CodeConflict if it has another.
+	DeleteUnchanged(ctx context.Context, link Link, at time.Time) error
 	// ChangeLinks edits or deletes the links of changes in one transaction, and sets changes.Errs to UpdateLink's or
 	// DeleteLink's outcomes for them. It keeps changes.Call as CreateLinks does. After an error nothing has changed,
 	// unless it is CodeUnavailable: then all or nothing has.

@@ -61,6 +61,10 @@ func (d database) DeleteLink(ctx context.Context, link schema.Link, at time.Time
 	return d.after(d.Database.DeleteLink(ctx, link, at))
 }
 
+func (d database) DeleteUnchanged(ctx context.Context, link schema.Link, at time.Time) error {
+	return d.after(d.Database.DeleteUnchanged(ctx, link, at))
+}
+
 func (d database) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
 	return d.after(d.Database.SetTakenDown(ctx, domainID, hash, takenDown))
 }

@@ -1,6 +1,7 @@
 package invalidation_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -55,6 +56,10 @@ func TestWrap(t *testing.T) {
 		{"RestoreLinks", func() error {
 			_, err := db.RestoreLinks(t.Context(), owner.ID, []int64{link.ID}, now.Add(-time.Hour), now)
 			return err
+		}},
+		{"DeleteUnchanged", func() error {
+			again, err := schema.FindLink(t.Context(), store, 0, "one")
+			return errors.Join(err, db.DeleteUnchanged(t.Context(), again, now))
 		}},
 		{"SetSuspended", func() error { return db.SetSuspended(t.Context(), owner.ID, true) }},
 		{"CreateDomain", func() error { return db.CreateDomain(t.Context(), &verified) }},

@@ -163,7 +163,8 @@ func TestFormats(t *testing.T) {
 					got.CreatedAt = time.Time{}
 				}
 				got.CreatedAt, got.ExpiresAt = got.CreatedAt.UTC(), got.ExpiresAt.UTC()
-				want.ID, want.AccountID, want.Ordinal, want.UpdatedAt = got.ID, f.account, got.Ordinal, got.UpdatedAt
+				want.ID, want.AccountID, want.Ordinal = got.ID, f.account, got.Ordinal
+				want.UpdatedAt, want.Version = got.UpdatedAt, 1
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("stored\n%+v\nwant\n%+v", got, want)
 				}

@@ -58,7 +58,8 @@ func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
 	if err != nil {
 		return wrap(err, "create link %q on domain %d", link.Hash, link.DomainID)
 	}
-	link.ID, link.Ordinal, link.UpdatedAt = batch.Links[0].ID, batch.Links[0].Ordinal, link.CreatedAt
+	made := batch.Links[0]
+	link.ID, link.Ordinal, link.UpdatedAt, link.Version = made.ID, made.Ordinal, made.UpdatedAt, made.Version
 	return nil
 }
 
@@ -161,7 +162,7 @@ func newCreation(batches []*schema.LinkBatch) *creation {
 		for i := range b.Links {
 			c.results = append(c.results, b.Links[i])
 			link := &c.results[len(c.results)-1]
-			link.AccountID, link.UpdatedAt = b.AccountID, link.CreatedAt
+			link.AccountID, link.UpdatedAt, link.Version = b.AccountID, link.CreatedAt, 1
 			c.links = append(c.links, NewLink{Link: link, batch: b})
 		}
 	}

@@ -1,6 +1,7 @@
 package linkstore
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -8,17 +9,17 @@ import (
 )
 
 const (
-	// updateLink changes no row if the link is not as $11 to $17, or $19, have it.
+	// updateLink changes no row if the link has not the version $12, or the behaviour $14.
 	updateLink = `
 	UPDATE links SET url = coalesce($2, url), title = coalesce($3, title), tags = coalesce($4, tags),
 		active = coalesce($5, active), expires_at = CASE WHEN $6 THEN $7 ELSE expires_at END,
 		expired_url = coalesce($8, expired_url), forward_query = coalesce($9, forward_query),
-		extension = coalesce($18, extension), password_hash = coalesce($20, password_hash),
-		folded_url = CASE WHEN CAST($2 AS text) IS NULL THEN folded_url ELSE $21 END,
-		folded_title = CASE WHEN CAST($3 AS text) IS NULL THEN folded_title ELSE $22 END, updated_at = $10
-	WHERE id = $1 AND ordinal > 0 AND (CAST($18 AS text) IS NULL OR extension = $19)
-		AND (NOT $11 OR (url, title, tags, expired_url, forward_query) = ($12, $13, $14, $15, $16)
-			AND expires_at IS NOT DISTINCT FROM $17)`
+		extension = coalesce($13, extension), password_hash = coalesce($15, password_hash),
+		folded_url = CASE WHEN CAST($2 AS text) IS NULL THEN folded_url ELSE $16 END,
+		folded_title = CASE WHEN CAST($3 AS text) IS NULL THEN folded_title ELSE $17 END, updated_at = $10,
+		version = version + 1
+	WHERE id = $1 AND ordinal > 0 AND (CAST($13 AS text) IS NULL OR extension = $14)
+		AND (NOT $11 OR version = $12)`
 	linkByID  = selectLink + `WHERE l.id = $1 AND l.ordinal > 0`
 	lockLinks = selectLink + `
 	WHERE l.id {in: $2} AND +l.account_id = $1 AND +l.ordinal > 0 ORDER BY l.id{for update of l}`
@@ -33,8 +34,12 @@ const (
 	UPDATE accounts SET deleted_links = deleted_links
 		+ (SELECT count(*) FROM links WHERE id {in: $2} AND +account_id = $1 AND +ordinal > 0) WHERE id = $1`
 	deleteLinks = `
-	UPDATE links SET ordinal = -ordinal, updated_at = $3 WHERE id {in: $2} AND +account_id = $1 AND +ordinal > 0
+	UPDATE links SET ordinal = -ordinal, updated_at = $3, version = version + 1
+	WHERE id {in: $2} AND +account_id = $1 AND +ordinal > 0
 	RETURNING id`
+	// holdVersion locks a link that has the version, and otherwise changes no row.
+	holdVersion = `
+	UPDATE links SET version = version WHERE id = $2 AND +account_id = $1 AND +ordinal > 0 AND version = $3`
 
 	// linkToRestore finds the link that was just restored, or otherwise the link to restore, or the link that replaced a
 	// deleted one.
@@ -59,7 +64,8 @@ const (
 	SELECT CAST($1 AS bigint), -ordinal / CAST($4 AS bigint), -count(*) FROM links
 	WHERE ` + restorable + ` GROUP BY 2` + addGap
 	restoreLinks = `
-	UPDATE links SET ordinal = -ordinal, remade = false, updated_at = $4, restored_at = $4 WHERE ` + restorable
+	UPDATE links SET ordinal = -ordinal, remade = false, updated_at = $4, restored_at = $4, version = version + 1
+	WHERE ` + restorable
 	purgeLinks = `
 	UPDATE links SET url = '', title = '', tags = '', active = false, expires_at = NULL, expired_url = '',
 		forward_query = false, extension = '', password_hash = '', folded_url = NULL, folded_title = NULL
@@ -67,6 +73,9 @@ const (
 		SELECT id FROM links WHERE ordinal < 0 AND url <> '' AND updated_at <= $1 LIMIT $2{for update skip locked}{end}`
 	setTakenDown = `UPDATE links SET taken_down = $3 WHERE domain_id = $1 AND hash = $2`
 )
+
+// errChanged is the outcome of a call for an earlier version of a link.
+var errChanged error = schema.Errorf(schema.CodeConflict, "it has changed")
 
 // UpdateLink implements schema.LinkStore.
 func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
@@ -77,7 +86,7 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	b.get(linkFields(&updated), linkByID, link.ID)
 	err := s.sendInTurn(ctx, link.AccountID, &b)
 	if err == nil && changed == 0 {
-		err = schema.Errorf(schema.CodeConflict, "it has changed")
+		err = errChanged
 	}
 	if err != nil {
 		return wrap(err, "update link %d", link.ID)
@@ -89,10 +98,8 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 // updateArgs returns the arguments of updateLink.
 func updateArgs(link *schema.Link, edit schema.LinkEdit, at time.Time) []any {
 	return []any{link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active, edit.ExpiresAt != nil,
-		edit.ExpiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.URL, link.Title,
-		schema.TagsColumn{List: &link.Tags},
-		link.ExpiredURL, link.ForwardQuery, link.ExpiresAt, edit.BehaviourText(), link.Behaviour.Text(), edit.PasswordHash,
-		folded(edit.URL, schema.FoldURL), folded(edit.Title, schema.Fold)}
+		edit.ExpiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.Version, edit.BehaviourText(),
+		link.Behaviour.Text(), edit.PasswordHash, folded(edit.URL, schema.FoldURL), folded(edit.Title, schema.Fold)}
 }
 
 // DeleteLink implements schema.LinkStore.
@@ -103,6 +110,21 @@ func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) 
 	b.deleteLinks(&deleted, link.AccountID, []int64{link.ID}, at)
 	err := s.sendInTurn(ctx, link.AccountID, &b)
 	return wrap(atLeastOne(int64(len(deleted)), err), "delete link %d of account %d", link.ID, link.AccountID)
+}
+
+// DeleteUnchanged implements schema.LinkStore.
+func (s *Store) DeleteUnchanged(ctx context.Context, link schema.Link, at time.Time) error {
+	var b Batch
+	b.get(value(new(int64)), lockAccount, link.AccountID)
+	b.execOne(holdVersion, link.AccountID, link.ID, link.Version)
+	b.deleteLinks(new([]int64), link.AccountID, []int64{link.ID}, at)
+	err := s.sendInTurn(ctx, link.AccountID, &b)
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		if links, unread := s.LinksByID(ctx, link.AccountID, []int64{link.ID}); unread != nil || len(links) > 0 {
+			err = cmp.Or(unread, errChanged)
+		}
+	}
+	return wrap(err, "delete version %d of link %d of account %d", link.Version, link.ID, link.AccountID)
 }
 
 // deleteLinks adds the statements that delete links of an account, which the transaction has locked, as statements that

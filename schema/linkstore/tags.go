@@ -9,7 +9,7 @@ import (
 
 const (
 	renameTag = `
-	UPDATE links SET updated_at = $4, tags = (
+	UPDATE links SET updated_at = $4, version = version + 1, tags = (
 		SELECT coalesce(string_agg(tag, ' ' ORDER BY tag{binary}), '')
 		FROM (SELECT DISTINCT CASE word.value WHEN $2 THEN $3 ELSE word.value END AS tag FROM {words: links.tags}) AS renamed
 		WHERE tag <> '')

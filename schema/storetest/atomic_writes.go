@@ -249,6 +249,11 @@ var writings = []writing{
 		link := f.link("one")
 		return func(ctx context.Context, s schema.Database) error { return s.DeleteLink(ctx, link, hour(1)) }
 	}},
+	{"DeleteUnchanged", "", func(f fixture) call {
+		addWebhook(f.t, f.store, f.owner.ID, nil)
+		link := f.link("one")
+		return func(ctx context.Context, s schema.Database) error { return s.DeleteUnchanged(ctx, link, hour(1)) }
+	}},
 	{"ChangeLinks", "to delete them", func(f fixture) call {
 		return f.changes(func(c *schema.LinkChanges) { c.Edit, c.Call = nil, nil }, f.link("one"), f.link("two"))
 	}},

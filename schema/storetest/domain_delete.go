@@ -80,7 +80,7 @@ func refusesUsedDomain(t *testing.T, store schema.Database) {
 	hasDomain(t, store, domain)
 	got, err := schema.FindLink(t.Context(), store, domain.ID, "hash")
 	testkit.Must(t, err)
-	link.Host, link.Active = domain.Host, false
+	link.Host, link.Active, link.Version = domain.Host, false, link.Version+1
 	testkit.Equal(t, "link", got, link)
 }
 

@@ -31,6 +31,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("links", func(t *testing.T) { run(t, open, linkBehaviours) })
 	t.Run("filtered links", func(t *testing.T) { run(t, open, linkFilterBehaviours) })
 	t.Run("managed links", func(t *testing.T) { run(t, open, linkManageBehaviours) })
+	t.Run("versions of links", func(t *testing.T) { run(t, open, linkVersionBehaviours) })
 	t.Run("changed links", func(t *testing.T) { run(t, open, linkChangeBehaviours) })
 	t.Run("concurrent creation of links", func(t *testing.T) { run(t, open, linkConcurrencyBehaviours) })
 	t.Run("batches of links", func(t *testing.T) { run(t, open, linkBatchBehaviours) })
@@ -234,7 +235,7 @@ func findsLinks(t *testing.T, store schema.Database) {
 		want.Host = host
 		edited := want
 		testkit.Must(t, store.UpdateLink(t.Context(), &edited, schema.LinkEdit{Active: new(false)}, hour(1)))
-		want.Active, want.UpdatedAt = false, hour(1)
+		want.Active, want.UpdatedAt, want.Version = false, hour(1), want.Version+1
 		if domainID == claimed.ID {
 			want.Stopped = schema.HostLost
 		}
@@ -381,7 +382,7 @@ func setsActive(t *testing.T, store schema.Database) {
 		testkit.Must(t, store.UpdateLink(t.Context(), &edited, schema.LinkEdit{Active: &active}, hour(i)))
 		got, err := schema.FindLink(t.Context(), store, 0, "hash")
 		testkit.Must(t, err)
-		link.Active, link.UpdatedAt = active, hour(i)
+		link.Active, link.UpdatedAt, link.Version = active, hour(i), link.Version+1
 		testkit.Equal(t, "link", got, link)
 	}
 	got, err := schema.FindLink(t.Context(), store, 0, "other")

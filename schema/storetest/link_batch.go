@@ -78,8 +78,8 @@ func createsBatch(t *testing.T, store schema.Database) {
 	sameOrdinals(t, store, owner.ID, total)
 	for i, want := range given {
 		created := batch.Links[i]
-		if want.AccountID, want.ID, want.Ordinal, want.UpdatedAt = owner.ID, created.ID, int64(i+2),
-			want.CreatedAt; want.Hash == "" {
+		want.AccountID, want.ID, want.Ordinal, want.Version = owner.ID, created.ID, int64(i+2), 1
+		if want.UpdatedAt = want.CreatedAt; want.Hash == "" {
 			want.Hash = created.Hash
 		}
 		if created.ID == 0 || !schema.ValidHash(created.Hash) {

@@ -59,6 +59,7 @@ func editsMany(t *testing.T, store schema.Database) {
 		t.Errorf("refused edit: %v", changes.Errs[3])
 	}
 	two.Tags, two.Active, two.Behaviour, two.UpdatedAt = []string{"of-two"}, false, extension("new"), hour(2)
+	two.Version++
 	for _, want := range []schema.Link{one, two, foreign} {
 		got, err := schema.FindLink(t.Context(), store, 0, want.Hash)
 		testkit.Must(t, err)
@@ -189,7 +190,7 @@ func restoresLinks(t *testing.T, store schema.Database) {
 		testkit.Equal(t, "tags of deleted links", len(tags), 0)
 		got, err := store.RestoreLink(t.Context(), owner.ID, "hash", nil, hour(1), hour(10+round))
 		testkit.Must(t, err)
-		link.UpdatedAt = hour(10 + round)
+		link.UpdatedAt, link.Version = hour(10+round), link.Version+2
 		testkit.Equal(t, "restored link", got, link)
 		before[1] = link
 		after, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
@@ -391,6 +392,7 @@ func purgesLinks(t *testing.T, store schema.Database) {
 			want = schema.Link{ID: link.ID, AccountID: owner.ID, Hash: link.Hash, CreatedAt: link.CreatedAt}
 		}
 		want.Ordinal, want.UpdatedAt, want.Stopped = -link.Ordinal, hour(i+1), schema.Deleted
+		want.Version = link.Version + 1
 		got, err := schema.FindLink(t.Context(), store, 0, link.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)

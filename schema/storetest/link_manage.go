@@ -16,8 +16,6 @@ var linkManageBehaviours = []behaviour[schema.Database]{
 	{"UpdateLink replaces only the extension that its caller has seen", updatesBehaviours},
 	{"LinkPassword returns the password hash that a link was created or changed with", keepsPasswords},
 	{"UpdateLink lets concurrent changes of different fields all take effect", updatesConcurrently},
-	{"UpdateLink does not change what has changed, if it is asked to", updatesUnchanged},
-	{"UpdateLink lets one of concurrent changes of what has not changed take effect", updatesUnchangedOnce},
 	{"UpdateLink does not find an unknown or deleted link", updatesUnknown},
 	{"RenameTag renames, merges and removes a tag of all links of an account", renamesTags},
 	{"RenameTag lets concurrent calls all take effect", renamesTagsConcurrently},
@@ -60,6 +58,7 @@ func keepsDetails(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "links of the page", len(page), n)
 	for _, want := range links {
 		testkit.Equal(t, "UpdatedAt", want.UpdatedAt, want.CreatedAt)
+		testkit.Equal(t, "Version", want.Version, 1)
 		got, err := schema.FindLink(t.Context(), store, 0, want.Hash)
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
@@ -93,7 +92,7 @@ func updatesLinks(t *testing.T, store schema.Database) {
 		}},
 	} {
 		step.apply()
-		link.UpdatedAt = hour(i + 1)
+		link.UpdatedAt, link.Version = hour(i+1), link.Version+1
 		got := schema.Link{ID: link.ID}
 		testkit.Must(t, store.UpdateLink(t.Context(), &got, step.edit, link.UpdatedAt))
 		testkit.Equal(t, "updated link", got, link)
@@ -126,7 +125,7 @@ func updatesBehaviours(t *testing.T, store schema.Database) {
 	plain, second := link, extension("second")
 	for _, next := range []*schema.Behaviour{extension("first"), second, {}, extension("last")} {
 		seen := link
-		link.Behaviour, link.UpdatedAt = next, hour(1)
+		link.Behaviour, link.UpdatedAt, link.Version = next, hour(1), link.Version+1
 		if next.IsZero() {
 			link.Behaviour = nil
 		}
@@ -219,55 +218,10 @@ func updatesConcurrently(t *testing.T, store schema.Database) {
 		testkit.Must(t, err)
 	}
 	link.Title, link.Tags, link.Active, link.ForwardQuery, link.ExpiresAt = "title", []string{"tag"}, false, true, hour(9)
-	link.UpdatedAt = hour(1)
+	link.UpdatedAt, link.Version = hour(1), link.Version+int64(len(edits))
 	got, err := schema.FindLink(t.Context(), store, 0, "hash")
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", got, link)
-}
-
-func updatesUnchanged(t *testing.T, store schema.Database) {
-	owner := addAccount(t, store, "a@example.org")
-	seen := addLink(t, store, owner.ID, 0, "hash")
-	for _, by := range []schema.LinkEdit{{URL: new("https://new.example/")}, {Title: new("A title")},
-		{Tags: &[]string{"a", "b"}},
-		{ExpiresAt: new(hour(7))}, {ExpiresAt: new(hour(8))}, {ExpiredURL: new("https://late.example/")},
-		{ForwardQuery: new(true)},
-		{ExpiresAt: new(time.Time{})}} {
-		link := seen
-		testkit.Must(t, store.UpdateLink(t.Context(), &link, by, hour(1)))
-		again := seen
-		err := store.UpdateLink(t.Context(), &again, schema.LinkEdit{URL: new("https://lost.example/"), Unchanged: true},
-			hour(2))
-		testkit.Equal(t, "error", schema.ErrorCode(err), schema.CodeConflict)
-		got, err := schema.FindLink(t.Context(), store, 0, "hash")
-		testkit.Must(t, err)
-		testkit.Equal(t, "link after the conflict", got, link)
-		seen = link
-	}
-	SetActive(t, store, 0, "hash", false) // edits do not see this switch
-	testkit.Must(t, store.UpdateLink(t.Context(), &seen, schema.LinkEdit{Title: new("changed"), Unchanged: true}, hour(3)))
-	testkit.Equal(t, "title", seen.Title, "changed")
-	testkit.Must(t, store.DeleteLink(t.Context(), seen, hour(4)))
-	err := store.UpdateLink(t.Context(), &seen, schema.LinkEdit{Title: new("deleted"), Unchanged: true}, hour(5))
-	testkit.Equal(t, "error for a deleted link", schema.ErrorCode(err), schema.CodeNotFound)
-}
-
-func updatesUnchangedOnce(t *testing.T, store schema.Database) {
-	owner := addAccount(t, store, "a@example.org")
-	link := addLink(t, store, owner.ID, 0, "hash")
-	edited := 0
-	for _, err := range concurrently(8, func(i int) error {
-		seen := link
-		return store.UpdateLink(t.Context(), &seen, schema.LinkEdit{Title: new(fmt.Sprintf("by %d", i)), Unchanged: true},
-			hour(1))
-	}) {
-		if err == nil {
-			edited++
-		} else {
-			testkit.Equal(t, "error", schema.ErrorCode(err), schema.CodeConflict)
-		}
-	}
-	testkit.Equal(t, "edits", edited, 1)
 }
 
 func updatesUnknown(t *testing.T, store schema.Database) {
@@ -296,7 +250,7 @@ func wantDeleted(t *testing.T, store schema.LinkStore, link schema.Link, at time
 	testkit.Must(t, err)
 	testkit.Equal(t, "found links", len(byID)+len(found)+int(total), 0)
 	want := link
-	want.Ordinal, want.UpdatedAt, want.Stopped = -link.Ordinal, at, schema.Deleted
+	want.Ordinal, want.UpdatedAt, want.Version, want.Stopped = -link.Ordinal, at, link.Version+1, schema.Deleted
 	got, err := schema.FindLink(t.Context(), store, link.DomainID, link.Hash)
 	testkit.Must(t, err)
 	testkit.Equal(t, "deleted link", got, want)

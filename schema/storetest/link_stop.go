@@ -49,7 +49,7 @@ func takesDown(t *testing.T, store schema.Database) {
 		stops(t, store, other, schema.NotStopped)
 	}
 	SetActive(t, store, 0, "down", false) // the owner's switch is another one
-	link.Active = false
+	link.Active, link.Version = false, link.Version+1
 	stops(t, store, link, schema.TakenDown)
 	testkit.Must(t, store.SetTakenDown(t.Context(), 0, "down", false))
 	stops(t, store, link, schema.NotStopped)

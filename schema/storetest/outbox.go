@@ -151,9 +151,10 @@ func failuresLeaveNoChange(t *testing.T, store schema.Database) {
 		t.Error("a batch whose answer fails is created")
 	}
 	stale := link
-	stale.URL = "https://example.org/other"
+	stale.Version--
 	edit := schema.LinkEdit{Active: new(false), Unchanged: true}
 	testkit.WantCode(t, store.UpdateLink(t.Context(), &stale, edit, hour(1)), schema.CodeConflict)
+	testkit.WantCode(t, store.DeleteUnchanged(t.Context(), stale, hour(1)), schema.CodeConflict)
 	testkit.WantCode(t, store.SetTakenDown(t.Context(), 0, "known", true), schema.CodeNotFound)
 	testkit.WantCode(t, store.SetSuspended(t.Context(), owner.ID+1, true), schema.CodeNotFound)
 	testkit.WantCode(t, store.DeleteDomain(t.Context(), domain.ID), schema.CodeConflict)

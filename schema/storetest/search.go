@@ -197,7 +197,7 @@ func searchesEdited(t *testing.T, store schema.Database) {
 	changes := schema.LinkChanges{AccountID: owner.ID, IDs: []int64{link.ID}, At: hour(2),
 		Edit: func(schema.Link) (schema.LinkEdit, error) { return schema.LinkEdit{Title: new("Ё")}, nil }}
 	testkit.Must(t, store.ChangeLinks(t.Context(), &changes))
-	link.Title, link.UpdatedAt = "Ё", hour(2)
+	link.Title, link.UpdatedAt, link.Version = "Ё", hour(2), link.Version+1
 	wantFound(t, store, owner.ID, "ё", link)
 	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(3)))
 	wantFound(t, store, owner.ID, "ё")

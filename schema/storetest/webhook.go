@@ -168,7 +168,7 @@ func deliversChanges(t *testing.T, store schema.Database) {
 	testkit.Must(t, err)
 	got, err := schema.LinkOfEvent(deliveries[1].Data)
 	testkit.Must(t, err)
-	before.AccountID, before.Ordinal = 0, 0
+	before.AccountID, before.Ordinal, before.Version = 0, 0, 0
 	testkit.Equal(t, "link of the event", got, before)
 	got, err = schema.LinkOfEvent(deliveries[2].Data)
 	testkit.Must(t, err)
@@ -186,9 +186,10 @@ func failuresAreNotDelivered(t *testing.T, store schema.Database) {
 	taken := newLink(owner.ID, domain.ID, "one")
 	testkit.WantCode(t, store.CreateLink(t.Context(), &taken), schema.CodeConflict)
 	stale := link
-	stale.Title = "another"
+	stale.Version--
 	testkit.WantCode(t, store.UpdateLink(t.Context(), &stale, schema.LinkEdit{Unchanged: true, URL: new("x")}, hour(1)),
 		schema.CodeConflict)
+	testkit.WantCode(t, store.DeleteUnchanged(t.Context(), stale, hour(1)), schema.CodeConflict)
 	testkit.WantCode(t, store.DeleteDomain(t.Context(), domain.ID), schema.CodeConflict)
 	testkit.Equal(t, "waiting", waiting(t, store, hook), nil, nilOrEmpty)
 }

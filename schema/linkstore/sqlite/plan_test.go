@@ -43,6 +43,7 @@ var sorts = map[string]string{
 	"CreateLink: USE TEMP B-TREE FOR ORDER BY":                    "the hashes of a call",
 	"CreateLinks: USE TEMP B-TREE FOR ORDER BY":                   "the hashes of a call",
 	"DeleteLink: USE TEMP B-TREE FOR GROUP BY":                    "a link",
+	"DeleteUnchanged: USE TEMP B-TREE FOR GROUP BY":               "a link",
 	"DomainsByHost: USE TEMP B-TREE FOR ORDER BY":                 "a host",
 	"Links: USE TEMP B-TREE FOR ORDER BY":                         "a page",
 	"Links: USE TEMP B-TREE FOR LAST TERM OF ORDER BY":            "links that were deleted at the same time",
