@@ -29,6 +29,11 @@ const (
 	BulkResultErrorUnsafeUrl BulkResultError = "unsafe_url"
 )
 
+// Defines values for ChangedFailureError.
+const (
+	ChangedFailureErrorChanged ChangedFailureError = "changed"
+)
+
 // Defines values for ConditionsDevice.
 const (
 	Desktop ConditionsDevice = "desktop"
@@ -356,6 +361,18 @@ type BulkResultError string
 
 // Campaigns People by the parameters utm_source, utm_medium and utm_campaign of the URL that they were sent to, most first; "-" stands for one that is missing before another, an empty name for none of the three.
 type Campaigns = []NameClicks
+
+// ChangedFailure The link does not have the state that the request expects.
+type ChangedFailure struct {
+	// Error The kind of error, for programs.
+	Error ChangedFailureError `json:"error"`
+
+	// Message What is wrong, for people.
+	Message Message `json:"message"`
+}
+
+// ChangedFailureError The kind of error, for programs.
+type ChangedFailureError string
 
 // Conditions What a rule asks of a visitor: at least one condition. Of a list one element has to match.
 type Conditions struct {
@@ -1346,6 +1363,12 @@ type DeliveryID = string
 // IdempotencyKey defines model for Idempotency-Key.
 type IdempotencyKey = string
 
+// IfMatch defines model for If-Match.
+type IfMatch = string
+
+// IfNoneMatch defines model for If-None-Match.
+type IfNoneMatch = string
+
 // LinkDomain defines model for LinkDomain.
 type LinkDomain = int64
 
@@ -1397,11 +1420,17 @@ type ShareID = int64
 // WebhookID defines model for WebhookID.
 type WebhookID = int64
 
+// BadEdit An error.
+type BadEdit = Failure
+
 // BadRequest An error.
 type BadRequest = Failure
 
 // BodyTooLarge An error.
 type BodyTooLarge = Failure
+
+// Changed The link does not have the state that the request expects.
+type Changed = ChangedFailure
 
 // Forbidden The caller is not allowed to do this: the account is suspended, or the token has scopes, and not that of the request.
 type Forbidden = ForbiddenFailure
@@ -1411,6 +1440,9 @@ type HeaderTooLarge = Failure
 
 // InvalidReport Fields or parameters are invalid.
 type InvalidReport = ValidationFailure
+
+// MalformedTags An error.
+type MalformedTags = Failure
 
 // NoShare The resource does not exist or belongs to another account.
 type NoShare = NotFoundFailure
@@ -1502,18 +1534,27 @@ type EditLinks422JSONResponseBody struct {
 type DeleteLinkParams struct {
 	// DomainId The id of the link's domain, 0 for the default domain. Without it: the link on the default domain, else the caller's oldest link with this hash.
 	DomainId *LinkDomain `form:"domain_id,omitempty" json:"domain_id,omitempty"`
+
+	// IfMatch ETags of the link, separated by commas, or *. If the link has none of them, the answer is 412. Compared in the change itself: of several changes with one ETag one succeeds. Weak tags (W/) never match.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // GetLinkParams defines parameters for GetLink.
 type GetLinkParams struct {
 	// DomainId The id of the link's domain, 0 for the default domain. Without it: the link on the default domain, else the caller's oldest link with this hash.
 	DomainId *LinkDomain `form:"domain_id,omitempty" json:"domain_id,omitempty"`
+
+	// IfNoneMatch ETags, separated by commas, or *. If the link has one of them, the answer is 304 without a body. Weak tags match, too.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // EditLinkParams defines parameters for EditLink.
 type EditLinkParams struct {
 	// DomainId The id of the link's domain, 0 for the default domain. Without it: the link on the default domain, else the caller's oldest link with this hash.
 	DomainId *LinkDomain `form:"domain_id,omitempty" json:"domain_id,omitempty"`
+
+	// IfMatch ETags of the link, separated by commas, or *. If the link has none of them, the answer is 412. Compared in the change itself: of several changes with one ETag one succeeds. Weak tags (W/) never match.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // EditLink422JSONResponseBody defines parameters for EditLink.
@@ -2074,14 +2115,14 @@ type ClientInterface interface {
 
 	// GetLink Read a link
 	//
-	// The link with all its fields.
+	// The link with all its fields. Its ETag says whether the link has changed; clicks do not change it.
 	//
 	// Corresponds with GET /api/v1/links/{hash} (the `GetLink` operationId).
 	GetLink(ctx context.Context, hash LinkHash, params *GetLinkParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// EditLinkWithBody Change a link
 	//
-	// Changes the fields that are given and leaves the others as they are. Visitors see the change within a second. All invalid fields are reported at once. Unknown fields are ignored, and at least one known field is required.
+	// Changes the fields that are given and leaves the others as they are. With If-Match, nothing changes if somebody else has changed the link meanwhile. Visitors see the change within a second. All invalid fields are reported at once. Unknown fields are ignored, and at least one known field is required.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2090,7 +2131,7 @@ type ClientInterface interface {
 
 	// EditLink Change a link
 	//
-	// Changes the fields that are given and leaves the others as they are. Visitors see the change within a second. All invalid fields are reported at once. Unknown fields are ignored, and at least one known field is required.
+	// Changes the fields that are given and leaves the others as they are. With If-Match, nothing changes if somebody else has changed the link meanwhile. Visitors see the change within a second. All invalid fields are reported at once. Unknown fields are ignored, and at least one known field is required.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2487,7 +2528,7 @@ func (c *Client) DeleteLink(ctx context.Context, hash LinkHash, params *DeleteLi
 
 // GetLink Read a link
 //
-// The link with all its fields.
+// The link with all its fields. Its ETag says whether the link has changed; clicks do not change it.
 //
 // Corresponds with GET /api/v1/links/{hash} (the `GetLink` operationId).
 func (c *Client) GetLink(ctx context.Context, hash LinkHash, params *GetLinkParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2504,7 +2545,7 @@ func (c *Client) GetLink(ctx context.Context, hash LinkHash, params *GetLinkPara
 
 // EditLinkWithBody Change a link
 //
-// Changes the fields that are given and leaves the others as they are. Visitors see the change within a second. All invalid fields are reported at once. Unknown fields are ignored, and at least one known field is required.
+// Changes the fields that are given and leaves the others as they are. With If-Match, nothing changes if somebody else has changed the link meanwhile. Visitors see the change within a second. All invalid fields are reported at once. Unknown fields are ignored, and at least one known field is required.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2523,7 +2564,7 @@ func (c *Client) EditLinkWithBody(ctx context.Context, hash LinkHash, params *Ed
 
 // EditLink Change a link
 //
-// Changes the fields that are given and leaves the others as they are. Visitors see the change within a second. All invalid fields are reported at once. Unknown fields are ignored, and at least one known field is required.
+// Changes the fields that are given and leaves the others as they are. With If-Match, nothing changes if somebody else has changed the link meanwhile. Visitors see the change within a second. All invalid fields are reported at once. Unknown fields are ignored, and at least one known field is required.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3445,6 +3486,21 @@ func NewDeleteLinkRequest(server string, hash LinkHash, params *DeleteLinkParams
 		return nil, err
 	}
 
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
@@ -3504,6 +3560,21 @@ func NewGetLinkRequest(server string, hash LinkHash, params *GetLinkParams) (*ht
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -3579,6 +3650,21 @@ func NewEditLinkRequestWithBody(server string, hash LinkHash, params *EditLinkPa
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }

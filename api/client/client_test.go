@@ -244,8 +244,10 @@ func TestEditsClearFields(t *testing.T) {
 	edit := client.LinkEdit{}
 	edit.ExpiresAt.SetNull()
 	edit.MaxClicks.Set(5)
-	_, err := api.EditLink(t.Context(), "x", nil, edit)
+	const tag = `"17-3"`
+	_, err := api.EditLink(t.Context(), "x", &client.EditLinkParams{IfMatch: new(tag)}, edit)
 	testkit.Must(t, err)
+	testkit.Equal(t, "If-Match", s.requests[0].Header.Get("If-Match"), tag)
 	testkit.Equal(t, "body", s.bodies[0], `{"expires_at":null,"max_clicks":5}`)
 }
 

@@ -1,9 +1,6 @@
 package dashboard
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"fmt"
 	"strings"
 	"time"
 
@@ -17,10 +14,10 @@ import (
 type editPage struct {
 	Link    linkView
 	Fields  linkFields
-	Version string // of the link that the fields are an edit of
+	Version string // the links.Revision that the fields are an edit of
 }
 
-// fieldVersion is the hidden field with the version of the link that a form has shown.
+// fieldVersion is the hidden field with the links.Revision of the link that a form has shown.
 const fieldVersion = "version"
 
 // fieldsOf returns the fields of a link as the form shows them in a time zone.
@@ -31,16 +28,8 @@ func fieldsOf(link schema.Link, zone *time.Location) linkFields {
 		Behaviour: behaviourOf(link.Behaviour, zone)}
 }
 
-// versionOf returns a digest of the fields that the form changes, so that a form does not overwrite a later edit.
-func versionOf(link schema.Link) string {
-	f := fieldsOf(link, time.UTC)
-	digest := sha256.Sum256(fmt.Appendf(nil, "%q %t", []string{f.LongURL, f.Title, f.Tags, f.ExpiresAt, f.ExpiredURL,
-		link.Behaviour.Text()}, f.ForwardQuery))
-	return base64.RawURLEncoding.EncodeToString(digest[:16])
-}
-
 func (d *Dashboard) showEdit(c *call, link linkView) error {
-	page := editPage{link, fieldsOf(link.Link, c.zone()), versionOf(link.Link)}
+	page := editPage{link, fieldsOf(link.Link, c.zone()), links.Revision(link.Link)}
 	if c.http.QueryArgs().Has(links.FieldLongURL) { // typed before the session expired
 		page.Fields, page.Version = typedFields(c.query), cut(c.query(fieldVersion), maxAsked)
 	}
@@ -58,14 +47,14 @@ func (d *Dashboard) editLink(c *call) error {
 	if c.form(fieldRow) != "" {
 		return d.render(c, "edit", editPage{link, typedFields(c.form), cut(c.form(fieldVersion), maxAsked)})
 	}
-	if c.form(fieldVersion) != versionOf(link.Link) {
+	if c.form(fieldVersion) != links.Revision(link.Link) {
 		return d.editedMeanwhile(c, link)
 	}
 	edit := editOf(c, link.Link)
 	edit.Unchanged = true
 	_, err = d.Shortener.Edit(c.ctx, link.Link, edit)
 	if p, invalid := linkProblems(err); invalid {
-		return d.invalid(c, "edit", editPage{link, typedFields(c.form), versionOf(link.Link)}, p)
+		return d.invalid(c, "edit", editPage{link, typedFields(c.form), links.Revision(link.Link)}, p)
 	}
 	if schema.ErrorCode(err) == schema.CodeConflict { // since it was read above
 		if link, err = d.ownLink(c); err == nil {
@@ -105,7 +94,7 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 	if other != now.Behaviour.extension(link.Behaviour, c.zone()) {
 		p["behaviour"] = "The link has other rules, variants or another card now."
 	}
-	return d.invalid(c, "edit", editPage{link, typed, versionOf(link.Link)}, p)
+	return d.invalid(c, "edit", editPage{link, typed, links.Revision(link.Link)}, p)
 }
 
 // deletedMeanwhile answers the edit of a link that does not exist any more with the form of a new link, which has the
@@ -149,7 +138,7 @@ func linkProblems(err error) (problems, bool) {
 }
 
 func (d *Dashboard) deleteLink(c *call, link linkView) error {
-	if err := d.Shortener.Delete(c.ctx, link.Link); err != nil {
+	if err := d.Shortener.Delete(c.ctx, link.Link, false); err != nil {
 		return err
 	}
 	back := c.back(pathLinks)

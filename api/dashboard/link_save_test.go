@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -86,16 +85,19 @@ func TestEditConflict(t *testing.T) {
 		b.post(path+"/edit", "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity,
 			"This link was changed")
 	})
-	t.Run("is not a change of fields outside the form", func(t *testing.T) {
+	t.Run("is a new link with the same hash", func(t *testing.T) {
+		s.addLink(t, "anew", "https://example.org/")
+		const path = "/dashboard/links/0/anew"
 		seen := b.get(path + "/edit").version(t)
-		storetest.SetActive(t, s.links, 0, "sale", false)
-		b.post(path+"/edit", "version", seen, "long_url", "https://second.example/").wantTo(t, path)
-		if got := link(); got.Active || got.Title != "" {
-			t.Errorf("%+v", got)
-		}
+		was, err := schema.FindLink(t.Context(), s.links, 0, "anew")
+		testkit.Must(t, err)
+		testkit.Must(t, s.links.DeleteLink(t.Context(), was, time.Now()))
+		s.addLink(t, "anew", "https://example.org/")
+		b.post(path+"/edit", "version", seen, "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity,
+			"This link was changed")
 	})
-	t.Run("is each field that the form shows", func(t *testing.T) {
-		for _, edit := range []schema.LinkEdit{{Title: new("x")}, {Tags: &[]string{"x"}},
+	t.Run("is each change of the link", func(t *testing.T) {
+		for _, edit := range []schema.LinkEdit{{Title: new("x")}, {Tags: &[]string{"x"}}, {Active: new(false)},
 			{ExpiresAt: new(utc("2099-03-01T12:30:00Z"))},
 			{ExpiresAt: new(utc("2099-03-01T12:30:01Z"))}, {ExpiredURL: new("https://x.example/")}, {ForwardQuery: new(true)}} {
 			seen := b.get(path + "/edit").version(t)

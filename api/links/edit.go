@@ -2,6 +2,7 @@ package links
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"linkstream/schema"
@@ -20,7 +21,7 @@ type Edit struct {
 
 	AddTags, RemoveTags []string // for ChangeAll: a link keeps its other tags
 
-	// Unchanged makes Edit return CodeConflict if another edit has changed the link since it was read.
+	// Unchanged makes Edit return CodeConflict if the link has another version than the one that Edit is given.
 	Unchanged bool
 	// Malformed has the problems of fields that could not be parsed, as in a Request.
 	Malformed map[string][]string
@@ -121,9 +122,19 @@ func (v *validation) edit(
 type fieldURL struct{ field, address string }
 
 // Delete deletes a link of an account. Its hash stays reserved for the account. CodeNotFound if it was deleted
-// meanwhile.
-func (s *Shortener) Delete(ctx context.Context, link schema.Link) error {
-	return gone(s.links.DeleteLink(ctx, link, time.Now().UTC().Truncate(time.Second)))
+// meanwhile; CodeConflict if unchanged is set and the link has changed since it was read.
+func (s *Shortener) Delete(ctx context.Context, link schema.Link, unchanged bool) error {
+	remove := s.links.DeleteLink
+	if unchanged {
+		remove = s.links.DeleteUnchanged
+	}
+	return gone(remove(ctx, link, time.Now().UTC().Truncate(time.Second)))
+}
+
+// Revision names the state of a link among all states of all links of its account. It changes with the link's version
+// and when the link is stopped, and not with clicks.
+func Revision(link schema.Link) string {
+	return fmt.Sprintf("%d-%d%s", link.Ordinal, link.Version, link.Stopped)
 }
 
 // gone gives the error of a link that was deleted meanwhile a message.

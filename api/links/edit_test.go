@@ -41,8 +41,8 @@ func TestEdit(t *testing.T) {
 			"expired_url": {"The expired URL must begin with http:// or https://."}})
 	})
 	t.Run("a deleted link is not found, and its hash can be used again", func(t *testing.T) {
-		testkit.Must(t, f.Delete(t.Context(), link))
-		testkit.WantCode(t, f.Delete(t.Context(), link), schema.CodeNotFound)
+		testkit.Must(t, f.Delete(t.Context(), link, false))
+		testkit.WantCode(t, f.Delete(t.Context(), link, false), schema.CodeNotFound)
 		_, err := f.Edit(t.Context(), link, links.Edit{Title: new("x")})
 		testkit.WantCode(t, err, schema.CodeNotFound)
 		_, err = f.OwnedLink(t.Context(), f.owner, "edited", nil)

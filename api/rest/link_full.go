@@ -47,23 +47,47 @@ type linkAnswer struct {
 	Link    fullLink `json:"link"`
 }
 
+// readLink answers GET /api/v1/links/{hash}.
+func (a *API) readLink(c *call, link schema.Link) error {
+	_, err := precondition(c.http, link)
+	if errors.Is(err, errNotModified) {
+		c.http.Response.Header.Set(fasthttp.HeaderETag, tagOf(link))
+		c.http.SetStatusCode(fasthttp.StatusNotModified)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return a.answerLink(c, link)
+}
+
 // editLink answers PATCH /api/v1/links/{hash}.
 func (a *API) editLink(c *call, link schema.Link) error {
+	unchanged, err := precondition(c.http, link)
+	if err != nil {
+		return err
+	}
 	body, err := decodeBody(c)
 	if err != nil {
 		return err
 	}
-	link, err = a.shortener.Edit(c.ctx, link, body.edit())
+	edit := body.edit()
+	edit.Unchanged = unchanged
+	link, err = a.shortener.Edit(c.ctx, link, edit)
 	if err != nil {
-		return withOutage("Links cannot be changed", err)
+		return withOutage("Links cannot be changed", ifChanged(unchanged, err))
 	}
 	return a.answerLink(c, link)
 }
 
 // deleteLink answers DELETE /api/v1/links/{hash}.
 func (a *API) deleteLink(c *call, link schema.Link) error {
-	if err := a.shortener.Delete(c.ctx, link); err != nil {
-		return withOutage("Links cannot be deleted", err)
+	unchanged, err := precondition(c.http, link)
+	if err != nil {
+		return err
+	}
+	if err := a.shortener.Delete(c.ctx, link, unchanged); err != nil {
+		return withOutage("Links cannot be deleted", ifChanged(unchanged, err))
 	}
 	return answer(c.http, fasthttp.StatusOK, done{true})
 }
@@ -120,8 +144,8 @@ func (a *API) ofLink(handle func(*call, schema.Link) error) func(*call) error {
 // countWait is how long the answer about a link waits for its numbers.
 const countWait = 300 * time.Millisecond
 
-// answerLink answers with a link and its clicks, as GET /api/v1/links/{hash}. Numbers that the stores do not give in
-// time are null: the call may have changed the link.
+// answerLink answers with a link, its clicks and its tag, as GET /api/v1/links/{hash}. Numbers that the stores do not
+// give in time are null: the call may have changed the link.
 func (a *API) answerLink(c *call, link schema.Link) error {
 	ctx, cancel := context.WithTimeout(c.ctx, countWait)
 	defer cancel()
@@ -137,6 +161,7 @@ func (a *API) answerLink(c *call, link schema.Link) error {
 	if full.Clicks = clicks; err != nil || unread != nil {
 		a.log.Warn("cannot read numbers of a link", "request_id", request.ID(c.http), "error", errors.Join(err, unread))
 	}
+	c.http.Response.Header.Set(fasthttp.HeaderETag, tagOf(link))
 	return answer(c.http, fasthttp.StatusOK, linkAnswer{true, full})
 }
 
