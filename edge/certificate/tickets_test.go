@@ -202,9 +202,14 @@ func TestTicketsWithoutStore(t *testing.T) {
 	testkit.Equal(t, "resumed by another edge once the store is back", v.visits(t, b), true)
 }
 
+// nowhere is a database without descriptors.
+type nowhere struct{ linkstore.DB }
+
+func (nowhere) Readers() int { return 1 }
+
 func TestTicketsComplainOnce(t *testing.T) {
 	// The store is always away. It has no descriptors, so that time can pass at once.
-	f := newFleet(t, storetest.Faulty(linkstore.New(nil), func(context.Context, string) error { return errAway }))
+	f := newFleet(t, storetest.Faulty(linkstore.New(nowhere{}), func(context.Context, string) error { return errAway }))
 	synctest.Test(t, func(t *testing.T) {
 		a := f.edge(t, secret)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
