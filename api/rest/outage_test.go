@@ -123,11 +123,10 @@ func TestOutageAfterCommit(t *testing.T) {
 				{"DeleteShare", http.MethodDelete, fmt.Sprint("/api/v1/shares/", share["id"]), "", 200},
 			} {
 				commit.Store(&c.work)
-				began := time.Now()
-				a := owner.request(t, c.method, c.path, c.body)
-				took := time.Since(began)
+				var a answer
+				took, busy := testkit.Watch(func() { a = owner.request(t, c.method, c.path, c.body) })
 				commit.Store(nil)
-				if a.status != c.status || !done.Swap(false) || took > time.Second {
+				if a.status != c.status || !done.Swap(false) || took > time.Second && !busy {
 					t.Errorf("%s %s takes %v: %d %s", c.method, c.path, took, a.status, a.raw)
 				}
 				if full, _ := a.body["link"].(map[string]any); full != nil {

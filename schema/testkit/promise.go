@@ -21,7 +21,7 @@ const (
 func Takes(tb testing.TB, promised time.Duration, call func(try int)) {
 	tb.Helper()
 	keeps(tb, promised, func(try int) (took time.Duration, busy bool) {
-		return watch(func() { call(try) })
+		return Watch(func() { call(try) })
 	})
 }
 
@@ -32,7 +32,7 @@ func Follows(tb testing.TB, promised time.Duration, change func(try int) (effect
 	tb.Helper()
 	keeps(tb, promised, func(try int) (took time.Duration, busy bool) {
 		effect := change(try)
-		return watch(func() { Succeeds(tb, effect) })
+		return Watch(func() { Succeeds(tb, effect) })
 	})
 }
 
@@ -62,9 +62,9 @@ func keeps(tb testing.TB, promised time.Duration, attempt func(try int) (took ti
 	}
 }
 
-// watch returns how long f takes, and whether the machine is busy during f: this process gets a CPU later than
+// Watch returns how long f takes, and whether the machine is busy during f: this process gets a CPU later than
 // probePause after it asks for one, on average. The programs that f waits for get theirs as late, one after the other.
-func watch(f func()) (took time.Duration, busy bool) {
+func Watch(f func()) (took time.Duration, busy bool) {
 	var ended atomic.Bool
 	late := make(chan bool)
 	go func() {

@@ -32,9 +32,8 @@ func TestFrozen(t *testing.T) {
 	owner.Link(t, object{"long_url": "https://example.com/", "custom_alias": "locked", "password": secret})
 	prompt := func(what string, most time.Duration, status int, call func() answer) {
 		t.Helper()
-		began := time.Now()
-		a := call()
-		if took := time.Since(began); a.Status != status || took > most {
+		var a answer
+		if took, busy := testkit.Watch(func() { a = call() }); a.Status != status || took > most && !busy {
 			t.Errorf("%s takes %v: %v", what, took, a)
 		}
 	}
@@ -83,9 +82,7 @@ func TestFrozen(t *testing.T) {
 	t.Run("an api starts without ClickHouse", func(t *testing.T) {
 		testkit.Must(t, c.clickhouse.Stop())
 		defer func() { testkit.Must(t, c.clickhouse.Start(whole.Context())) }()
-		began := time.Now()
-		api.start(whole)
-		if took := time.Since(began); took > 8*time.Second {
+		if took, busy := testkit.Watch(func() { api.start(whole) }); took > 8*time.Second && !busy {
 			t.Errorf("the start takes %v", took)
 		}
 		said, err := launch.Get(api.ops + "/readyz")

@@ -64,18 +64,19 @@ func TestFrozenBroker(t *testing.T) {
 		change := s.cached(t, n)
 		call(t, http.MethodGet, other+"/"+change.hash, "", "Host", address(s.edge))
 		s.change(t, n)
-		began := time.Now()
-		for _, edge := range []string{s.edge, other} {
-			testkit.Succeeds(t, func() error {
-				a := call(t, http.MethodGet, edge+"/"+change.hash, "", "Host", address(s.edge))
-				if a.Header.Get("Location") == change.old {
-					return fmt.Errorf("the change is not seen: %v", a)
-				}
-				return nil
-			})
-		}
-		if slowest = max(slowest, time.Since(began)); time.Since(began) > time.Second {
-			t.Errorf("change %d is seen after %v", n, time.Since(began))
+		took, busy := testkit.Watch(func() {
+			for _, edge := range []string{s.edge, other} {
+				testkit.Succeeds(t, func() error {
+					a := call(t, http.MethodGet, edge+"/"+change.hash, "", "Host", address(s.edge))
+					if a.Header.Get("Location") == change.old {
+						return fmt.Errorf("the change is not seen: %v", a)
+					}
+					return nil
+				})
+			}
+		})
+		if slowest = max(slowest, took); took > time.Second && !busy {
+			t.Errorf("change %d is seen after %v", n, took)
 		}
 		<-time.After(200 * time.Millisecond)
 	}
