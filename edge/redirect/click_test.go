@@ -100,8 +100,7 @@ func TestWhatIsAClick(t *testing.T) {
 // speculativeFields returns header fields by which clients say, in any way that they use or used, that they load a page
 // in advance.
 func speculativeFields() (all []string) {
-	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-moz", "Sec-Fetch-Purpose",
-		"X-Sec-Purpose"} {
+	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-moz", "Sec-Fetch-Purpose"} {
 		for _, value := range []string{"prefetch", "Prefetch", "PREFETCH", "prefetch;prerender",
 			"prefetch;anonymous-client-ip", "prefetch;prerender;anonymous-client-ip", "prefetch ; preview", "prerender",
 			"preview", ": preview", "instant", "preload", "other, prefetch", "\"prefetch\""} {
@@ -110,9 +109,10 @@ func speculativeFields() (all []string) {
 			}
 		}
 	}
-	return append(all, "Sec-Speculation-Tags: null\r\n", "sec-speculation-tags: \"a\", \"b\"\r\n",
+	return append(all, "Sec-Purpose: prefetch\r\nSec-Speculation-Tags: null\r\n",
 		"Purpose: other\r\nPurpose: prefetch\r\n", "Purpose:\r\nPurpose: prefetch\r\n", "X-Purpose: a,\r\n prefetch\r\n",
-		"Sec-Purpose: other\r\nX-Moz: prefetch\r\n", "Cookie: a=b\r\nPurpose: prefetch\r\n")
+		"Sec-Purpose: other\r\nX-Moz: prefetch\r\n", "Cookie: a=b\r\nPurpose: prefetch\r\n",
+		"Purpose: prefetch\r\nPurpose: other\r\nCookie: a=b\r\nX-Moz: other\r\n")
 }
 
 func TestSpeculativeLoads(t *testing.T) {

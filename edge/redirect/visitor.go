@@ -25,35 +25,24 @@ func (v *visitor) read(header *fasthttp.RequestHeader) {
 	v.userAgent, v.referrer = header.UserAgent(), header.Referer()
 	v.language = firstLanguage(header.PeekCanonical(headerAcceptLanguage))
 	v.head, v.speculative = header.IsHead(), false
-	for _, field := range speculativeFields {
-		v.speculative = v.speculative || header.PeekCanonical(field) != nil && isSpeculative(header, field)
+	for field, value := range header.All() { // one walk costs less than a look-up of each field
+		switch string(field) {
+		case "Sec-Purpose", "Purpose", "X-Purpose", "Sec-Fetch-Purpose", "X-Moz":
+			v.speculative = v.speculative || isSpeculative(value)
+		}
 	}
 }
-
-// speculativeFields are the header fields by which clients say that they load a page in advance, and may never show it.
-// Sec-Purpose (Fetch Standard, section 3.8) has tokens such as prefetch;prerender. Older browsers and apps send other
-// fields: Chrome and Safari Purpose, Safari, Opera and Facebook X-Purpose, Firefox X-Moz. Scripts cannot set
-// Sec-Purpose: Turbo sends X-Sec-Purpose. Sec-Speculation-Tags (HTML Standard, section 7.6.4) comes with speculative
-// loads only.
-var speculativeFields = [][]byte{[]byte("Sec-Purpose"), []byte("Purpose"), []byte("X-Purpose"), []byte("X-Moz"),
-	[]byte("X-Sec-Purpose"), []byte("Sec-Fetch-Purpose"), speculationTags}
-
-var speculationTags = []byte("Sec-Speculation-Tags")
 
 var purposes = [][]byte{[]byte("prefetch"), []byte("prerender"), []byte("preview"), []byte("preload"),
 	[]byte("instant")}
 
-// isSpeculative reports whether one of the speculativeFields, which may be repeated, says that a page is loaded in
-// advance.
-func isSpeculative(header *fasthttp.RequestHeader, field []byte) bool {
-	for _, value := range header.PeekAll(string(field)) {
-		if len(value) > 0 && bytes.Equal(field, speculationTags) {
+// isSpeculative reports whether a header field says that the client loads a page in advance, and may never show it.
+// Sec-Purpose (Fetch Standard, section 3.8) has tokens such as prefetch;prerender. Older browsers and apps send other
+// fields: Chrome and Safari Purpose, Safari, Opera and Facebook X-Purpose, Firefox X-Moz.
+func isSpeculative(value []byte) bool {
+	for word := range bytes.FieldsFuncSeq(value, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if slices.ContainsFunc(purposes, func(p []byte) bool { return bytes.EqualFold(word, p) }) {
 			return true
-		}
-		for word := range bytes.FieldsFuncSeq(value, func(r rune) bool { return !unicode.IsLetter(r) }) {
-			if slices.ContainsFunc(purposes, func(p []byte) bool { return bytes.EqualFold(word, p) }) {
-				return true
-			}
 		}
 	}
 	return false
