@@ -40,15 +40,14 @@ func TestFrozen(t *testing.T, frozen, other *linkstore.Store) {
 			f := fixture{t: t, store: frozen, name: fmt.Sprintf("f%d", i)}
 			f.owner = addAccount(t, frozen, f.name+"@example.org")
 			own := f.link("own")
-			freezeEachStep(t, frozen, w.begin(f), func(step int) (wait func()) {
+			freezeEachStep(t, frozen, w.begin(f), func(within testkit.Within) (wait func()) {
 				b.t = t
-				waiting := b.crowd(own, step)
+				waiting := b.crowd(own)
 				t.Cleanup(waiting)
 				if slices.Contains(ofNobody, w.method) {
-					took, busy := testkit.Watch(waiting)
-					testkit.Equal(t, "the account itself waits", took > promptForOthers && !busy, false)
+					within("the account itself", promptForOthers, waiting)
 				}
-				b.call()
+				b.call(within)
 				return waiting
 			})
 		})
@@ -59,35 +58,48 @@ func TestFrozen(t *testing.T, frozen, other *linkstore.Store) {
 var errThawed = errors.New("the process goes on")
 
 // freezeEachStep calls c again and again, lets it stand still at another step each time, and calls meanwhile.
-func freezeEachStep(t *testing.T, frozen *linkstore.Store, c call, meanwhile func(step int) (wait func())) {
+func freezeEachStep(t *testing.T, frozen *linkstore.Store, c call, meanwhile func(testkit.Within) (wait func())) {
 	t.Helper()
 	for at := 1; at <= maxSteps; at++ {
-		step, reached, thaw, outcome := 0, make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		go func() {
-			outcome <- c(t.Context(), Watched(frozen, func(context.Context, Step) error {
-				if step++; step != at {
-					return nil
-				}
-				close(reached)
-				<-thaw
-				return errThawed
-			}))
-		}()
-		select {
-		case err := <-outcome: // it has fewer steps
-			testkit.Must(t, err)
+		stands := false
+		testkit.Promptly(t, func(within testkit.Within) {
+			stands = freezeStep(t, frozen, c, at, func() (wait func()) { return meanwhile(within) })
+		})
+		if !stands {
 			return
-		case <-reached:
-		}
-		wait := meanwhile(at)
-		close(thaw)
-		err := <-outcome
-		wait()
-		if !errors.Is(err, errThawed) {
-			t.Fatalf("step %d: %v", at, err)
 		}
 	}
 	t.Errorf("the call has more than %d steps", maxSteps)
+}
+
+// freezeStep lets c stand still at a step, and calls meanwhile. It returns false if c has fewer steps.
+func freezeStep(t *testing.T, frozen *linkstore.Store, c call, at int, meanwhile func() (wait func())) bool {
+	t.Helper()
+	step, reached, thaw, outcome := 0, make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		outcome <- c(t.Context(), Watched(frozen, func(context.Context, Step) error {
+			if step++; step != at {
+				return nil
+			}
+			close(reached)
+			<-thaw
+			return errThawed
+		}))
+	}()
+	select {
+	case err := <-outcome:
+		testkit.Must(t, err)
+		return false
+	case <-reached:
+	}
+	wait := meanwhile()
+	close(thaw)
+	err := <-outcome
+	wait()
+	if !errors.Is(err, errThawed) {
+		t.Fatalf("step %d: %v", at, err)
+	}
+	return true
 }
 
 // bystander is an account and its process.
@@ -109,10 +121,9 @@ func newBystander(t *testing.T, store *linkstore.Store) *bystander {
 }
 
 // call makes calls of the bystander, each of which must be prompt.
-func (b *bystander) call() {
+func (b *bystander) call(within testkit.Within) {
 	b.t.Helper()
 	ctx := b.t.Context()
-	b.called++
 	name := fmt.Sprint("bystander", b.called)
 	for what, call := range map[string]func() error{
 		"CreateLink": func() error {
@@ -132,23 +143,26 @@ func (b *bystander) call() {
 			return b.store.QueueClicks(ctx, f.clicks(f.link("clicked")))
 		},
 	} {
-		var err error
-		if took, busy := testkit.Watch(func() { err = call() }); err != nil || took > promptForOthers && !busy {
-			b.t.Errorf("%s of another account takes %v: %v", what, took, err)
-		}
+		within(what+" of another account", promptForOthers, func() {
+			if err := call(); err != nil {
+				b.t.Errorf("%s of another account: %v", what, err)
+			}
+		})
 	}
 }
 
 // crowd begins many calls of an account that may be locked, and returns a function that waits until they have
 // succeeded.
-func (b *bystander) crowd(own schema.Link, step int) (wait func()) {
+func (b *bystander) crowd(own schema.Link) (wait func()) {
+	b.called++
+	called := b.called
 	var calls sync.WaitGroup
 	for n := range crowd {
 		calls.Go(func() {
 			err, edited := error(nil), own
 			switch n {
 			case 0, 1, 2, 3:
-				link := newLink(own.AccountID, 0, fmt.Sprint(own.Hash, "-", step, "-", n))
+				link := newLink(own.AccountID, 0, fmt.Sprint(own.Hash, "-", called, "-", n))
 				err = b.store.CreateLink(b.t.Context(), &link)
 			case 4, 5:
 				err = b.store.UpdateLink(b.t.Context(), &edited, schema.LinkEdit{Title: new("new")}, hour(1))
