@@ -54,7 +54,8 @@ func (c *OpsConfig) RegisterFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Public, "ops.public", c.Public,
 		"also answer /healthz on public ports, for load balancers that cannot reach -ops.listen")
 	fs.StringVar(&c.Hosts, "ops.hosts", c.Hosts,
-		"`names`, separated by commas, at which operators reach -ops.listen, in addition to addresses and localhost")
+		"`names`, separated by commas, at which operators reach -ops.listen, in addition to its own, addresses and "+
+			"localhost")
 }
 
 // Validate returns every invalid setting.
@@ -69,13 +70,17 @@ func (c *OpsConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// hosts returns the names in Hosts.
+// hosts returns the names in Hosts, and the one in Listen if it has one.
 func (c *OpsConfig) hosts() (names []schema.Host, err error) {
 	for name := range strings.FieldsFuncSeq(c.Hosts, func(r rune) bool { return r == ',' || r == ' ' }) {
 		host, err := schema.ParseHost(name)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", name, err)
 		}
+		names = append(names, host)
+	}
+	name, _ := schema.CutPort(c.Listen)
+	if host, err := schema.ParseHost(name); err == nil { // not "", which stands for all addresses
 		names = append(names, host)
 	}
 	return names, nil
@@ -236,7 +241,7 @@ func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.Set("Cache-Control", "no-store")
 	switch path := string(ctx.Path()); {
 	case !o.named(string(ctx.Host())):
-		ctx.Error("use an address, localhost or a name in -ops.hosts\n", fasthttp.StatusMisdirectedRequest)
+		ctx.Error("use an address, localhost or a name in -ops.listen or -ops.hosts\n", fasthttp.StatusMisdirectedRequest)
 	case AnswerHealth(ctx):
 	case path == "/readyz":
 		ctx.SetContentType("text/plain; charset=utf-8")

@@ -16,6 +16,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/testkit"
 )
@@ -232,5 +233,17 @@ func TestOpsConfig(t *testing.T) {
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "-ops.listen: ") ||
 		!strings.Contains(err.Error(), `-ops.hosts: "c..d"`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestOpsHostOfTheListener(t *testing.T) {
+	for listen, want := range map[string][]schema.Host{
+		"Node7.Example.com.:9080": {"edge", "node7.example.com"}, "node7:http": {"edge", "node7"},
+		"10.1.2.3:9080": {"edge", "10.1.2.3"}, "[2001:db8::1]:9080": {"edge", "2001:db8::1"},
+		":9080": {"edge"}, "[fe80::1%eth0]:9080": {"edge"},
+	} {
+		got, err := service.OpsHosts(&service.OpsConfig{Listen: listen, Hosts: "edge"})
+		testkit.Must(t, err)
+		testkit.Equal(t, "hosts of "+listen, got, want)
 	}
 }
