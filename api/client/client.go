@@ -115,8 +115,8 @@ func (s *Sender) send(req *http.Request) (*http.Response, error) {
 	once := http.Client{Transport: s.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := once.Do(req.WithContext(ctx))
+	silence.Stop()
 	if err != nil {
-		silence.Stop()
 		if context.Cause(ctx) == errSilent {
 			err = &url.Error{Op: req.Method, URL: req.URL.Redacted(), Err: errSilent}
 		}
@@ -127,7 +127,7 @@ func (s *Sender) send(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// timedBody is a body that cancels its request when no byte comes for maxSilence.
+// timedBody is a body that cancels its request when a Read gets no byte for maxSilence.
 type timedBody struct {
 	io.ReadCloser
 	silence *time.Timer
@@ -137,6 +137,7 @@ type timedBody struct {
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	b.silence.Reset(maxSilence)
+	defer b.silence.Stop() // the caller may take its time
 	n, err := b.ReadCloser.Read(p)
 	if cause := context.Cause(b.ctx); err != nil && err != io.EOF && cause != nil {
 		err = cause
@@ -145,7 +146,6 @@ func (b *timedBody) Read(p []byte) (int, error) {
 }
 
 func (b *timedBody) Close() error {
-	b.silence.Stop()
 	b.end(nil)
 	return b.ReadCloser.Close()
 }

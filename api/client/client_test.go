@@ -189,6 +189,44 @@ func TestSilenceEndsARequest(t *testing.T) {
 	}
 }
 
+func TestPausesOfTheCallerEndNoRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		api, s := connect(t, answer{status: 200})
+		s.answers[0].stream = &drops{service: s, left: 3}
+		resp, err := api.GetAccount(t.Context())
+		testkit.Must(t, err)
+		defer resp.Body.Close()
+		for range 3 {
+			time.Sleep(2 * time.Minute)
+			_, err := resp.Body.Read(make([]byte, 1))
+			testkit.Must(t, err)
+		}
+		time.Sleep(2 * time.Minute)
+		if _, err = resp.Body.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("error at the end: %v", err)
+		}
+	})
+}
+
+// drops is a body of single bytes, each half a minute after the call of Read, that ends with the request.
+type drops struct {
+	*service
+	left int
+}
+
+func (d *drops) Read(p []byte) (int, error) {
+	time.Sleep(30 * time.Second)
+	if err := d.requests[len(d.requests)-1].Context().Err(); err != nil {
+		return 0, err
+	}
+	if d.left--; d.left < 0 {
+		return 0, io.EOF
+	}
+	p[0] = ' '
+	return 1, nil
+}
+
 // silent is a body that ends with the request.
 type silent struct{ *service }
 
