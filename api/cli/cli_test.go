@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -215,4 +216,90 @@ func run(t *testing.T, input string, args ...string) (stdout, stderr string, cod
 	errOut, err := os.ReadFile(files[2].Name())
 	testkit.Must(t, err)
 	return string(out), string(errOut), code
+}
+
+// answering is a service whose account has a link, and that answers to other requests with body.
+func answering(t *testing.T, body *string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch path.Base(r.URL.Path) {
+		case "domains":
+			_, _ = io.WriteString(w, `{"data": [], "meta": {"last_page": 1}}`)
+		case "links":
+			_, _ = io.WriteString(w, `{"data": [{"short_url": "https://sho.rt/x", "hash": "x"}], "meta": {"last_page": 1}}`)
+		default:
+			_, _ = io.WriteString(w, *body)
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("LINKSTREAM_URL", server.URL)
+	t.Setenv("LINKSTREAM_TOKEN", "ls_token")
+}
+
+// TestResultsOfImports has results that no service should give.
+func TestResultsOfImports(t *testing.T) {
+	var body string
+	answering(t, &body)
+	for results, want := range map[string]string{
+		`[{"success": false}]`:                                      "the service gave no reason",
+		`[{"success": false, "errors": {}}]`:                        "the service gave no reason",
+		`[{"success": false, "message": "No."}]`:                    "No.",
+		`[{"success": false, "errors": {"links.0.title": ["B."]}}]`: "title: B.",
+		`[]`: "0 results for 1 links",
+		`[{"success": true}, {"success": false}]`: "2 results for 1 links",
+	} {
+		body = `{"results": ` + results + `}`
+		out, errOut, code := run(t, "long_url\nhttps://example.com/\n", "import", "-")
+		if code != 1 || !strings.Contains(out+errOut, want) {
+			t.Errorf("%s: exit code %d, %q %q, want %q", results, code, out, errOut, want)
+		}
+	}
+}
+
+// TestExportsThatFail leaves the files that were there.
+func TestExportsThatFail(t *testing.T) {
+	const whole = `{"link": {"hash": "x", "original_url": "https://example.com/"}}`
+	var body string
+	answering(t, &body)
+	dir := t.TempDir()
+	export := func(file string, code int) {
+		t.Helper()
+		if _, errOut, got := run(t, "", "export", filepath.Join(dir, file)); got != code {
+			t.Errorf("exit code %d, want %d: %s", got, code, errOut)
+		}
+	}
+	files := func() (names []string) {
+		entries, err := os.ReadDir(dir)
+		testkit.Must(t, err)
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+		return names
+	}
+	body = "{"
+	export("new.csv", 1)
+	export("no/directory.csv", 1)
+	testkit.Equal(t, "files after failures", len(files()), 0)
+
+	old := filepath.Join(dir, "old.csv")
+	testkit.Must(t, os.WriteFile(old, []byte("old"), 0o600))
+	testkit.Must(t, os.Symlink("old.csv", filepath.Join(dir, "link.csv")))
+	for _, name := range []string{"old.csv", "link.csv"} {
+		export(name, 1)
+		text, err := os.ReadFile(old)
+		testkit.Must(t, err)
+		testkit.Equal(t, "file after a failure", string(text), "old")
+	}
+	body = whole
+	export("link.csv", 0)
+	text, err := os.ReadFile(old)
+	testkit.Must(t, err)
+	info, err := os.Stat(old)
+	testkit.Must(t, err)
+	testkit.Equal(t, "permissions", info.Mode().Perm(), 0o600)
+	testkit.Equal(t, "lines", strings.Count(string(text), "\n"), 2)
+	testkit.Equal(t, "files", files(), []string{"link.csv", "old.csv"})
+
+	_, errOut, code := run(t, "", "export", os.DevNull)
+	testkit.Equal(t, "exit code of a device: "+errOut, code, 0)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,12 +49,9 @@ func (c *command) exportCommand() *cobra.Command {
 		if len(args) == 0 || args[0] == "-" {
 			return c.export(cmd.Context(), api, filter, write)
 		}
-		file, err := os.Create(args[0])
-		if err != nil {
-			return err
-		}
-		err = c.export(cmd.Context(), api, filter, func(part []byte) error { _, err := file.Write(part); return err })
-		return errors.Join(err, file.Close())
+		return writeFile(args[0], func(file *os.File) error {
+			return c.export(cmd.Context(), api, filter, func(part []byte) error { _, err := file.Write(part); return err })
+		})
 	})
 	cmd.Long = short + `: the oldest link first, without a file to
 standard output. With --json it writes a line of JSON for each link instead. The service is asked for each link, and
@@ -61,6 +59,38 @@ answers 2000 requests per minute.`
 	cmd.ValidArgsFunction = nil
 	addFilterFlags(cmd)
 	return cmd
+}
+
+// writeFile writes a file that is at path only if it is complete. An earlier file stays until then, and its permissions
+// after it. Devices and pipes are written to as they are.
+func writeFile(path string, write func(*os.File) error) error {
+	old, missing := os.Stat(path)
+	whole := missing != nil || old.Mode().IsRegular()
+	part := path
+	if whole {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target
+		}
+		part = path + ".part"
+	}
+	file, err := os.Create(part)
+	if err != nil {
+		return err
+	}
+	if whole && missing == nil {
+		err = file.Chmod(old.Mode().Perm())
+	}
+	if err == nil {
+		err = write(file)
+	}
+	err = errors.Join(err, file.Close())
+	switch {
+	case !whole:
+		return err
+	case err != nil:
+		return errors.Join(err, os.Remove(part))
+	}
+	return os.Rename(part, path)
 }
 
 // export writes the links of the account that pass a filter, page by page.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/csv"
@@ -118,6 +119,9 @@ func (i *importer) create(ctx context.Context, batch []importRow) error {
 	if err != nil {
 		return err
 	}
+	if len(made.Results) != len(batch) {
+		return fmt.Errorf("the service answered with %d results for %d links", len(made.Results), len(batch))
+	}
 	var off []map[string]any
 	for n, result := range made.Results {
 		switch {
@@ -150,15 +154,16 @@ func (i *importer) key(body io.ReadSeeker) string {
 
 // reason returns why a link was not created.
 func reason(result client.BulkResult) string {
-	if result.Errors == nil {
-		return *result.Message
-	}
 	var reasons []string
-	for _, field := range slices.Sorted(maps.Keys(*result.Errors)) {
-		name := field[strings.LastIndexByte(field, '.')+1:] // without links.N.
-		reasons = append(reasons, name+": "+strings.Join((*result.Errors)[field], " "))
+	if result.Errors != nil {
+		for _, field := range slices.Sorted(maps.Keys(*result.Errors)) {
+			name := field[strings.LastIndexByte(field, '.')+1:] // without links.N.
+			reasons = append(reasons, name+": "+strings.Join((*result.Errors)[field], " "))
+		}
+	} else if result.Message != nil {
+		reasons = append(reasons, *result.Message)
 	}
-	return strings.Join(reasons, " ")
+	return cmp.Or(strings.Join(reasons, " "), "the service gave no reason")
 }
 
 // report prints what cannot be imported, and how much was.
