@@ -124,7 +124,7 @@ type WebhookStore interface {
 	Deliveries(ctx context.Context, webhookID int64) ([]Delivery, error)
 	// ResendDelivery lets a delivery wait again, in its old place. Idempotent. CodeNotFound if the active webhook has no
 	// such delivery.
-	ResendDelivery(ctx context.Context, webhookID int64, message string) error
+	ResendDelivery(ctx context.Context, accountID, webhookID int64, message string) error
 
 	// ClaimWebhooks gives up to limit webhooks with waiting deliveries to holder, for the duration lease by the store's
 	// clock. It leaves out webhooks of suspended accounts and prefers webhooks that have waited longest. Each has one
@@ -132,10 +132,12 @@ type WebhookStore interface {
 	ClaimWebhooks(ctx context.Context, holder string, lease time.Duration, limit int) ([]Webhook, error)
 	// WaitingDeliveries returns the first deliveries of a webhook that wait, up to limit. It puts the clicks that wait
 	// into deliveries of up to MaxDeliveryClicks, to which no click is added afterwards.
-	WaitingDeliveries(ctx context.Context, webhookID int64, limit int) ([]Delivery, error)
+	WaitingDeliveries(ctx context.Context, accountID, webhookID int64, limit int) ([]Delivery, error)
 	// NoteDelivery stores the outcome of an attempt, and reports whether holder still has the webhook. If not, nothing is
 	// stored.
-	NoteDelivery(ctx context.Context, webhookID int64, holder string, delivery Delivery, note DeliveryNote) (bool, error)
+	NoteDelivery(
+		ctx context.Context, accountID, webhookID int64, holder string, delivery Delivery, note DeliveryNote,
+	) (bool, error)
 	// ReleaseWebhook ends the lease of holder, if it has the webhook.
 	ReleaseWebhook(ctx context.Context, webhookID int64, holder string) error
 }

@@ -22,9 +22,10 @@ func TestWebhooksAreShown(t *testing.T) {
 	}
 	note := func(note schema.DeliveryNote) {
 		t.Helper()
-		waiting, err := s.links.WaitingDeliveries(t.Context(), hook.ID, 1)
+		waiting, err := s.links.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 1)
 		testkit.Must(t, err)
-		held, err := s.links.NoteDelivery(t.Context(), hook.ID, "", waiting[0], note) // "": nobody has claimed it
+		held, err := s.links.NoteDelivery(t.Context(), hook.AccountID, hook.ID,
+			"", waiting[0], note) // "": nobody has claimed it
 		testkit.Must(t, err)
 		testkit.Equal(t, "noted", held, true)
 	}

@@ -345,7 +345,8 @@ func (a *API) resendDelivery(c *call, hook schema.Webhook) error {
 	if !hook.Active {
 		return invalidField(links.FieldIsActive, "The webhook is off.")
 	}
-	err := a.links.ResendDelivery(c.ctx, hook.ID, strings.ToValidUTF8(c.http.UserValue("delivery").(string), ""))
+	err := a.links.ResendDelivery(c.ctx, hook.AccountID, hook.ID,
+		strings.ToValidUTF8(c.http.UserValue("delivery").(string), ""))
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return schema.ClientErrorf(schema.CodeNotFound, "There is no such delivery.")
 	}

@@ -166,7 +166,7 @@ func (s *Sender) send(ctx, attempts context.Context, hook schema.Webhook, holder
 		}
 	}()
 	for range turn {
-		deliveries, err := s.waiting(ctx, hook.ID)
+		deliveries, err := s.waiting(ctx, hook)
 		for _, d := range deliveries {
 			if ctx.Err() != nil {
 				return
@@ -189,10 +189,10 @@ func (s *Sender) send(ctx, attempts context.Context, hook schema.Webhook, holder
 	}
 }
 
-func (s *Sender) waiting(ctx context.Context, id int64) ([]schema.Delivery, error) {
+func (s *Sender) waiting(ctx context.Context, hook schema.Webhook) ([]schema.Delivery, error) {
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
-	return s.store.WaitingDeliveries(ctx, id, readAhead)
+	return s.store.WaitingDeliveries(ctx, hook.AccountID, hook.ID, readAhead)
 }
 
 func (s *Sender) note(ctx context.Context, hook schema.Webhook, holder string, d schema.Delivery,
@@ -210,7 +210,7 @@ func (s *Sender) note(ctx context.Context, hook schema.Webhook, holder string, d
 	}
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
-	return s.store.NoteDelivery(ctx, hook.ID, holder, d, note)
+	return s.store.NoteDelivery(ctx, hook.AccountID, hook.ID, holder, d, note)
 }
 
 // attempt sends a delivery once and returns the outcome.

@@ -204,9 +204,9 @@ func (h *hastyStore) ClaimWebhooks(ctx context.Context, holder string, lease tim
 }
 
 func (h *hastyStore) NoteDelivery(
-	ctx context.Context, id int64, holder string, d schema.Delivery, note schema.DeliveryNote,
+	ctx context.Context, accountID, id int64, holder string, d schema.Delivery, note schema.DeliveryNote,
 ) (bool, error) {
-	held, err := h.WebhookStore.NoteDelivery(ctx, id, holder, d, note)
+	held, err := h.WebhookStore.NoteDelivery(ctx, accountID, id, holder, d, note)
 	h.noted(held)
 	return held, err
 }

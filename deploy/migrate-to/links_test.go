@@ -86,9 +86,9 @@ func newWebhook(t *testing.T, links *linkstore.Store, account schema.Account, no
 	testkit.Must(t, links.TestWebhook(t.Context(), account.ID, hook.ID))
 	_, err := links.ClaimWebhooks(t.Context(), "holder", time.Minute, 1)
 	testkit.Must(t, err)
-	waiting, err := links.WaitingDeliveries(t.Context(), hook.ID, 1)
+	waiting, err := links.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 1)
 	testkit.Must(t, err)
-	_, err = links.NoteDelivery(t.Context(), hook.ID, "holder", waiting[0],
+	_, err = links.NoteDelivery(t.Context(), hook.AccountID, hook.ID, "holder", waiting[0],
 		schema.DeliveryNote{Error: "The receiver answered 500."})
 	testkit.Must(t, err)
 }
@@ -148,7 +148,7 @@ func owned(t *testing.T, links schema.Database, now time.Time) (all []any) {
 // wantWaiting requires that the webhook's deliveries wait in the new store as they did in the old one.
 func (e *env) wantWaiting(t *testing.T, hook schema.Webhook) {
 	t.Helper()
-	waiting, err := e.links.WaitingDeliveries(t.Context(), hook.ID, 100)
+	waiting, err := e.links.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 100)
 	testkit.Must(t, err)
 	var events []string
 	size := int64(0)
@@ -184,7 +184,7 @@ func (e *env) wantDelivered(t *testing.T, hook schema.Webhook) {
 	testkit.Must(t, err)
 	testkit.Equal(t, "clicks that the old service has told of", repeated, counted)
 	testkit.Must(t, e.links.QueueClicks(t.Context(), &b.Batch))
-	waiting, err := e.links.WaitingDeliveries(t.Context(), hook.ID, 100)
+	waiting, err := e.links.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 100)
 	testkit.Must(t, err)
 	heard := map[string]int{}
 	for _, d := range waiting {

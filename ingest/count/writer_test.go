@@ -248,7 +248,7 @@ func TestWriterTellsWebhooks(t *testing.T) {
 		Secret: "whsec_bmV3", CreatedAt: time.Now(), UpdatedAt: time.Now()}
 	testkit.Must(t, links.CreateWebhook(t.Context(), &hook))
 	told := func() (clicks int) {
-		deliveries, err := links.WaitingDeliveries(t.Context(), hook.ID, 100)
+		deliveries, err := links.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 100)
 		testkit.Must(t, err)
 		for _, d := range deliveries {
 			clicks += strings.Count(d.Data, "\n")

@@ -86,6 +86,7 @@
 //   - A call that has waited for a lock for 100 ms is aborted (ErrAborted) and repeated after a pause without a
 //     connection. Its functions may be called several times.
 //   - The calls of an account that lock something take turns (inTurn), for three quarters of the connections.
+//   - QueueClicks locks webhooks of many accounts in one batch, and waits for a locked account for up to 3 s.
 //
 // # Links that are created together
 //

@@ -24,8 +24,9 @@ const (
 	setSite          = `
 	UPDATE domains SET root_url = $2, not_found_url = $3, expired_url = $4, apple_links = $5, android_links = $6
 	WHERE id = $1`
-	appLinks     = `SELECT apple_links, android_links FROM domains WHERE id = $1`
-	deleteDomain = `DELETE FROM domains WHERE id = $1`
+	appLinks      = `SELECT apple_links, android_links FROM domains WHERE id = $1`
+	ownerOfDomain = `SELECT account_id FROM domains WHERE id = $1`
+	deleteDomain  = `DELETE FROM domains WHERE id = $1`
 	// linkOnDomain has ORDER BY so that Postgres uses the index of these links: if almost all links are on one domain, its
 	// planner could expect to find a link of any domain soon in a scan of the table. Rows of deleted links do not count.
 	linkOnDomain = `SELECT id FROM links WHERE domain_id = $1 AND domain_id <> 0 AND ordinal > 0 ORDER BY ordinal LIMIT 1`
@@ -87,7 +88,7 @@ func (s *Store) Domains(ctx context.Context, accountID int64) ([]schema.Domain, 
 // DeleteDomain implements schema.DomainStore. Transactions that create links lock the domain's row until their commit:
 // the deletion waits for them, and the statement after it finds their links.
 func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
-	err := s.db.Update(ctx, func(tx Conn) error {
+	err := s.updateInTurnOf(ctx, ownerOfDomain, domainID, func(tx Conn, _ int64) error {
 		if err := execOne(ctx, tx, deleteDomain, domainID); err != nil {
 			return err
 		}

@@ -79,5 +79,7 @@ func (s *Store) ShareByDigest(
 
 // DeleteShare implements schema.ShareStore.
 func (s *Store) DeleteShare(ctx context.Context, accountID, id int64) error {
-	return wrap(execOne(ctx, s.db, deleteShare, accountID, id), "delete share %d of account %d", id, accountID)
+	var b Batch
+	b.execOne(deleteShare, accountID, id)
+	return wrap(s.sendInTurn(ctx, accountID, &b), "delete share %d of account %d", id, accountID)
 }

@@ -57,6 +57,15 @@ func (s *Store) updateInTurn(ctx context.Context, accountID int64, f func(Conn) 
 	return s.inTurn(ctx, accountID, func() error { return s.db.Update(ctx, f) })
 }
 
+// updateInTurnOf is updateInTurn for the account that a query finds for an ID.
+func (s *Store) updateInTurnOf(ctx context.Context, owner string, id int64, f func(Conn, int64) error) error {
+	var account int64
+	if err := get(ctx, s.db, value(&account), owner, id); err != nil {
+		return err
+	}
+	return s.updateInTurn(ctx, account, func(tx Conn) error { return f(tx, account) })
+}
+
 // On returns the store in what wrap returns for the database, for tests.
 func (s *Store) On(wrap func(DB) DB) *Store { return New(wrap(s.engine)) }
 

@@ -17,7 +17,8 @@ const (
 	tokenByDigest = `
 	SELECT ` + tokenColumns + `, ` + accountColumns + ` FROM tokens t JOIN accounts a ON a.id = t.account_id
 	WHERE t.digest = $1 AND t.revoked_at IS NULL`
-	revokeToken  = `UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1 RETURNING account_id`
+	ownerOfToken = `SELECT account_id FROM tokens WHERE id = $1`
+	revokeToken  = `UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1`
 	endOfToken   = `SELECT expires_at FROM tokens WHERE id = $1 AND revoked_at IS NULL{for share}`
 	keepShares   = `UPDATE shares SET token_id = 0 WHERE account_id = $1 AND token_id = $2`
 	keepWebhooks = `UPDATE webhooks SET token_id = 0, expires_at = NULL WHERE account_id = $1 AND token_id = $2`
@@ -62,9 +63,8 @@ func (s *Store) TokenByDigest(
 
 // RevokeToken implements schema.TokenStore.
 func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time, keep bool) error {
-	err := s.db.Update(ctx, func(tx Conn) error {
-		var account int64
-		if err := write(ctx, tx, value(&account), revokeToken, tokenID, at); err != nil {
+	err := s.updateInTurnOf(ctx, ownerOfToken, tokenID, func(tx Conn, account int64) error {
+		if err := execOne(ctx, tx, revokeToken, tokenID, at); err != nil {
 			return err
 		}
 		if keep {

@@ -44,11 +44,15 @@ const (
 	// lockWebhook comes first in every transaction that changes deliveries of a webhook.
 	lockWebhook    = `SELECT id FROM webhooks WHERE id = $1 AND active{for update}`
 	resendDelivery = `
-	UPDATE webhook_deliveries SET status = 'waiting' WHERE webhook_id = $1 AND message = $2 AND status <> 'waiting'
-	RETURNING octet_length(data)`
-	hasDelivery = `SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND message = $2 AND clicks = 0`
-	addWaiting  = `UPDATE webhooks SET waiting = {greatest}(0, waiting + $2) WHERE id = $1`
-	endWaiting  = `
+	UPDATE webhook_deliveries SET status = 'waiting' WHERE webhook_id = $1 AND message = $2 AND status <> 'waiting'`
+	// addResent changes no row if there is no such delivery.
+	addResent = `
+	UPDATE webhooks SET waiting = {greatest}(0, waiting + coalesce((
+		SELECT octet_length(data) FROM webhook_deliveries
+		WHERE webhook_id = $1 AND message = $2 AND status <> 'waiting'), 0))
+	WHERE id = $1 AND active AND EXISTS (
+		SELECT 1 FROM webhook_deliveries WHERE webhook_id = $1 AND message = $2 AND clicks = 0)`
+	endWaiting = `
 	UPDATE webhooks SET waiting = {greatest}(0, waiting - $2)
 	WHERE id = $1 AND EXISTS (SELECT 1 FROM webhook_deliveries WHERE id = $3 AND status = 'waiting')`
 
@@ -148,6 +152,9 @@ func (s *Store) UpdateWebhook(ctx context.Context, h *schema.Webhook) error {
 	return nil
 }
 
+// lockWebhook locks a webhook, unless it is off. Statements after it see what its last holder has committed.
+func (b *Batch) lockWebhook(id int64) { b.rows(func(Rows) error { return nil }, lockWebhook, id) }
+
 // dropDeliveries drops the waiting deliveries of a webhook if it is off. The batch has locked it.
 func (b *Batch) dropDeliveries(webhookID int64) {
 	b.exec(noteDropped, webhookID)
@@ -183,23 +190,12 @@ func (s *Store) Deliveries(ctx context.Context, webhookID int64) ([]schema.Deliv
 }
 
 // ResendDelivery implements schema.WebhookStore.
-func (s *Store) ResendDelivery(ctx context.Context, webhookID int64, message string) error {
-	err := s.db.Update(ctx, func(tx Conn) error {
-		if err := get(ctx, tx, value(new(int64)), lockWebhook, webhookID); err != nil {
-			return err
-		}
-		var size int64
-		err := write(ctx, tx, value(&size), resendDelivery, webhookID, message)
-		switch {
-		case schema.ErrorCode(err) == schema.CodeNotFound:
-			return get(ctx, tx, value(new(int64)), hasDelivery, webhookID, message)
-		case err != nil:
-			return err
-		}
-		_, err = exec(ctx, tx, addWaiting, webhookID, size)
-		return err
-	})
-	return wrap(err, "resend delivery %q of webhook %d", message, webhookID)
+func (s *Store) ResendDelivery(ctx context.Context, accountID, webhookID int64, message string) error {
+	var b Batch
+	b.lockWebhook(webhookID)
+	b.execOne(addResent, webhookID, message)
+	b.exec(resendDelivery, webhookID, message)
+	return wrap(s.sendInTurn(ctx, accountID, &b), "resend delivery %q of webhook %d", message, webhookID)
 }
 
 // ClaimWebhooks implements schema.WebhookStore. It looks for webhooks first, because SQLite has one lock for all
@@ -240,14 +236,16 @@ func (s *Store) endWebhooks(ctx context.Context) error {
 }
 
 // WaitingDeliveries implements schema.WebhookStore. It changes something only if clicks are to be put into deliveries.
-func (s *Store) WaitingDeliveries(ctx context.Context, webhookID int64, limit int) ([]schema.Delivery, error) {
+func (s *Store) WaitingDeliveries(
+	ctx context.Context, accountID, webhookID int64, limit int,
+) ([]schema.Delivery, error) {
 	rows, err := s.db.Query(ctx, statement(waitingDeliveries, []any{webhookID, limit}))
 	if err != nil {
 		return nil, wrap(err, "read waiting deliveries of webhook %d", webhookID)
 	}
 	all, open, err := scanWaiting(rows)
 	if err == nil && open {
-		all, err = s.putClicks(ctx, webhookID, limit)
+		all, err = s.putClicks(ctx, accountID, webhookID, limit)
 	}
 	return all, wrap(err, "read waiting deliveries of webhook %d", webhookID)
 }
@@ -268,7 +266,7 @@ func scanWaiting(rows Rows) (all []schema.Delivery, open bool, err error) {
 
 // NoteDelivery implements schema.WebhookStore.
 func (s *Store) NoteDelivery(
-	ctx context.Context, id int64, holder string, d schema.Delivery, note schema.DeliveryNote,
+	ctx context.Context, accountID, id int64, holder string, d schema.Delivery, note schema.DeliveryNote,
 ) (bool, error) {
 	var b Batch
 	b.execOne(noteAttempt, id, holder, note.Lease, note.Delivered, note.Pause, note.Off)
@@ -280,7 +278,7 @@ func (s *Store) NoteDelivery(
 		b.dropDeliveries(id)
 	}
 	b.exec(forgetDeliveries, id, schema.MaxDeliveries)
-	err := s.db.Send(ctx, &b)
+	err := s.sendInTurn(ctx, accountID, &b)
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return false, nil
 	}

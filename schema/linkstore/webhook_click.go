@@ -163,7 +163,9 @@ func (s *Store) deliverClicks(ctx context.Context, b *Batch, clicks *schema.Clic
 // putClicks puts waiting clicks of a webhook into up to limit deliveries, and returns the deliveries that wait. Rows
 // become visible in the order of their IDs. A process that stood still for longer than its lease may have read fewer
 // rows than the present holder. Of their batches the second one changes nothing, and returns no deliveries.
-func (s *Store) putClicks(ctx context.Context, webhookID int64, limit int) (all []schema.Delivery, err error) {
+func (s *Store) putClicks(
+	ctx context.Context, accountID, webhookID int64, limit int,
+) (all []schema.Delivery, err error) {
 	type row struct{ id, clicks int64 }
 	fields := func(r *row) []any { return []any{&r.id, &r.clicks} }
 	rows, err := list(ctx, s.db, fields, waitingClicks, webhookID, limit*schema.MaxDeliveryClicks)
@@ -171,7 +173,7 @@ func (s *Store) putClicks(ctx context.Context, webhookID int64, limit int) (all 
 		return nil, err
 	}
 	var b Batch
-	b.rows(func(Rows) error { return nil }, lockWebhook, webhookID) // if it is off, nothing waits
+	b.lockWebhook(webhookID) // if it is off, nothing waits
 	for left := limit; left > 0 && len(rows) > 0; left-- {
 		n, clicks := 0, int64(0)
 		for ; n < len(rows) && clicks+rows[n].clicks <= schema.MaxDeliveryClicks; n++ {
@@ -185,7 +187,7 @@ func (s *Store) putClicks(ctx context.Context, webhookID int64, limit int) (all 
 		all, _, err = scanWaiting(rows)
 		return err
 	}, waitingDeliveries, webhookID, limit)
-	if err = s.db.Send(ctx, &b); errors.Is(err, ErrNoRow) {
+	if err = s.sendInTurn(ctx, accountID, &b); errors.Is(err, ErrNoRow) {
 		return nil, nil
 	}
 	return all, err

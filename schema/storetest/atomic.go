@@ -132,13 +132,16 @@ func (f fixture) tested(clicks bool) schema.Webhook {
 	return webhookOf(f.t, f.store, hook)
 }
 
-// clicks returns a batch of clicks on a link, in a partition of its own.
-func (f fixture) clicks(link schema.Link) *schema.ClickBatch {
-	clicks := clickNow(link, 3)
-	for i := range clicks {
-		clicks[i].lane = lane(byte(link.ID), uint32(link.ID))
+// clicks returns a batch of clicks on links, in a partition of the last link.
+func (f fixture) clicks(links ...schema.Link) *schema.ClickBatch {
+	last, clicks := links[len(links)-1], []click(nil)
+	for _, link := range links {
+		clicks = append(clicks, clickNow(link, 3)...)
 	}
-	return newModel().batch(int(link.ID), clicks...)
+	for i := range clicks {
+		clicks[i].lane = lane(byte(last.ID), uint32(last.ID))
+	}
+	return newModel().batch(int(last.ID), clicks...)
 }
 
 // delivery claims a webhook for holder f.name, and returns the first delivery that waits.
@@ -147,7 +150,7 @@ func (f fixture) delivery(hook schema.Webhook) schema.Delivery {
 	if !slices.Contains(claim(f.t, f.store, f.name, longLease), hook.ID) {
 		f.t.Fatal("the webhook is not claimed")
 	}
-	all, err := f.store.WaitingDeliveries(f.t.Context(), hook.ID, 1)
+	all, err := f.store.WaitingDeliveries(f.t.Context(), hook.AccountID, hook.ID, 1)
 	testkit.Must(f.t, err)
 	return all[0]
 }

@@ -356,7 +356,7 @@ var writings = []writing{
 	{"WaitingDeliveries", "with clicks", func(f fixture) call {
 		hook := f.tested(true)
 		return func(ctx context.Context, s schema.Database) error {
-			_, err := s.WaitingDeliveries(ctx, hook.ID, 10)
+			_, err := s.WaitingDeliveries(ctx, hook.AccountID, hook.ID, 10)
 			return err
 		}
 	}},
@@ -371,9 +371,12 @@ var writings = []writing{
 	{"ResendDelivery", "", func(f fixture) call {
 		hook := f.tested(false)
 		d := f.delivery(hook)
-		_, err := f.store.NoteDelivery(f.t.Context(), hook.ID, f.name, d, schema.DeliveryNote{Delivered: true})
+		_, err := f.store.NoteDelivery(f.t.Context(), hook.AccountID, hook.ID,
+			f.name, d, schema.DeliveryNote{Delivered: true})
 		testkit.Must(f.t, err)
-		return func(ctx context.Context, s schema.Database) error { return s.ResendDelivery(ctx, hook.ID, d.Message) }
+		return func(ctx context.Context, s schema.Database) error {
+			return s.ResendDelivery(ctx, hook.AccountID, hook.ID, d.Message)
+		}
 	}},
 	{"ReleaseWebhook", "", func(f fixture) call {
 		hook := f.tested(false)
@@ -391,7 +394,7 @@ var writings = []writing{
 func (f fixture) note(hook schema.Webhook, note schema.DeliveryNote) call {
 	delivery := f.delivery(hook)
 	return func(ctx context.Context, s schema.Database) error {
-		_, err := s.NoteDelivery(ctx, hook.ID, f.name, delivery, note)
+		_, err := s.NoteDelivery(ctx, hook.AccountID, hook.ID, f.name, delivery, note)
 		return err
 	}
 }

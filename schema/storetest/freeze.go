@@ -23,6 +23,8 @@ var ofNobody = []string{"TakeChanges", "PurgeLinks", "UseTokens", "QueueClicks",
 const (
 	// crowd is how many calls of an account wait for a transaction: many more than a process has connections.
 	crowd = 60
+	// promptForMixed bounds a call for several accounts, one of them locked. Postgres ends the lock after 2 s.
+	promptForMixed = 3 * time.Second
 	// promptForOthers bounds a call of another account than the one that a process has locked.
 	promptForOthers = time.Second
 )
@@ -40,7 +42,9 @@ func TestFrozen(t *testing.T, frozen, other *linkstore.Store) {
 			f := fixture{t: t, store: frozen, name: fmt.Sprintf("f%d", i)}
 			f.owner = addAccount(t, frozen, f.name+"@example.org")
 			own := f.link("own")
-			freezeEachStep(t, frozen, w.begin(f), func(within testkit.Within) (wait func()) {
+			c := w.begin(f)
+			begin := func() call { return c }
+			freezeEachStep(t, frozen, begin, func(within testkit.Within, _ call) (wait func()) {
 				b.t = t
 				waiting := b.crowd(own)
 				t.Cleanup(waiting)
@@ -54,16 +58,80 @@ func TestFrozen(t *testing.T, frozen, other *linkstore.Store) {
 	}
 }
 
+// TestFrozenCrowd lets a process stand still at each step of a call, while many calls like it wait in another process,
+// which answers another account's calls as promptly as ever.
+func TestFrozenCrowd(t *testing.T, frozen, other *linkstore.Store) {
+	b := newBystander(t, other)
+	for i, w := range writings {
+		if !slices.Contains([]string{"RevokeToken", "DeleteDomain", "ResendDelivery", "DeleteShare"}, w.method) {
+			continue
+		}
+		t.Run(w.method, func(t *testing.T) {
+			tries := 0
+			begin := func() call {
+				tries++
+				f := fixture{t: t, store: frozen, name: fmt.Sprintf("c%d-%d", i, tries)}
+				f.owner = addAccount(t, frozen, f.name+"@example.org")
+				return w.begin(f)
+			}
+			b.t = t
+			freezeEachStep(t, frozen, begin, func(within testkit.Within, c call) (wait func()) {
+				waiting := b.crowdOf(func(int) error { return c(t.Context(), other) })
+				t.Cleanup(waiting)
+				b.call(within)
+				return waiting
+			})
+		})
+	}
+}
+
+// TestFrozenSender lets a process stand still in a change that its owner's webhook gets, while many outcomes of
+// deliveries to the webhook wait in another process, and a batch of clicks on links of two accounts.
+func TestFrozenSender(t *testing.T, frozen, other *linkstore.Store) {
+	b, tries := newBystander(t, other), 0
+	var f fixture
+	var hook schema.Webhook
+	var delivery schema.Delivery
+	var mixed *schema.ClickBatch
+	begin := func() call {
+		tries++
+		f = fixture{t: t, store: frozen, name: fmt.Sprintf("s%d", tries)}
+		f.owner = addAccount(t, frozen, f.name+"@example.org")
+		hook = f.tested(true)
+		delivery, mixed = f.delivery(hook), f.clicks(b.link, f.link("clicked"))
+		return f.changes(func(*schema.LinkChanges) {}, f.link("one"))
+	}
+	freezeEachStep(t, frozen, begin, func(within testkit.Within, _ call) (wait func()) {
+		waiting := b.crowdOf(func(n int) error {
+			if n%2 == 0 {
+				_, err := other.WaitingDeliveries(t.Context(), f.owner.ID, hook.ID, 10)
+				return err
+			}
+			_, err := other.NoteDelivery(t.Context(), f.owner.ID, hook.ID, f.name, delivery, schema.DeliveryNote{})
+			return err
+		})
+		t.Cleanup(waiting)
+		b.call(within)
+		within("a batch of clicks of both accounts", promptForMixed, func() {
+			testkit.Must(t, other.QueueClicks(t.Context(), mixed))
+		})
+		return waiting
+	})
+}
+
 // errThawed ends the calls of a process that stood still, so that they can be repeated.
 var errThawed = errors.New("the process goes on")
 
-// freezeEachStep calls c again and again, lets it stand still at another step each time, and calls meanwhile.
-func freezeEachStep(t *testing.T, frozen *linkstore.Store, c call, meanwhile func(testkit.Within) (wait func())) {
+// freezeEachStep makes calls of begin, lets each stand still at another step, and calls meanwhile.
+func freezeEachStep(
+	t *testing.T, frozen *linkstore.Store, begin func() call, meanwhile func(testkit.Within, call) (wait func()),
+) {
 	t.Helper()
 	for at := 1; at <= maxSteps; at++ {
 		stands := false
 		testkit.Promptly(t, func(within testkit.Within) {
-			stands = freezeStep(t, frozen, c, at, func() (wait func()) { return meanwhile(within) })
+			c := begin()
+			stands = freezeStep(t, frozen, c, at, func() (wait func()) { return meanwhile(within, c) })
 		})
 		if !stands {
 			return
@@ -154,22 +222,30 @@ func (b *bystander) call(within testkit.Within) {
 // crowd begins many calls of an account that may be locked, and returns a function that waits until they have
 // succeeded.
 func (b *bystander) crowd(own schema.Link) (wait func()) {
-	b.called++
 	called := b.called
+	return b.crowdOf(func(n int) error {
+		switch n {
+		case 0, 1, 2, 3:
+			link := newLink(own.AccountID, 0, fmt.Sprint(own.Hash, "-", called, "-", n))
+			return b.store.CreateLink(b.t.Context(), &link)
+		case 4, 5:
+			edited := own
+			return b.store.UpdateLink(b.t.Context(), &edited, schema.LinkEdit{Title: new("new")}, hour(1))
+		default: // which is no event of a webhook
+			return b.store.SetProfile(b.t.Context(), own.AccountID, schema.Profile{TimeZone: "UTC"})
+		}
+	})
+}
+
+// crowdOf begins many calls, and returns a function that waits until they have ended. Of equal calls, some may find
+// that another one has done their work.
+func (b *bystander) crowdOf(c func(n int) error) (wait func()) {
+	b.called++
 	var calls sync.WaitGroup
 	for n := range crowd {
 		calls.Go(func() {
-			err, edited := error(nil), own
-			switch n {
-			case 0, 1, 2, 3:
-				link := newLink(own.AccountID, 0, fmt.Sprint(own.Hash, "-", called, "-", n))
-				err = b.store.CreateLink(b.t.Context(), &link)
-			case 4, 5:
-				err = b.store.UpdateLink(b.t.Context(), &edited, schema.LinkEdit{Title: new("new")}, hour(1))
-			default: // which is no event of a webhook
-				err = b.store.SetProfile(b.t.Context(), own.AccountID, schema.Profile{TimeZone: "UTC"})
-			}
-			if err != nil {
+			switch err := c(n); schema.ErrorCode(err) {
+			case schema.CodeInternal, schema.CodeUnavailable:
 				b.t.Errorf("a call that waits: %v", err)
 			}
 		})

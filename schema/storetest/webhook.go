@@ -97,7 +97,7 @@ func keepsWebhooks(t *testing.T, store schema.Database) {
 // their bytes.
 func waiting(t *testing.T, store schema.WebhookStore, hook schema.Webhook) (all []string) {
 	t.Helper()
-	deliveries, err := store.WaitingDeliveries(t.Context(), hook.ID, 1<<20)
+	deliveries, err := store.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 1<<20)
 	testkit.Must(t, err)
 	bytes := int64(0)
 	for _, d := range deliveries {
@@ -164,7 +164,7 @@ func deliversChanges(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "of one kind", waiting(t, store, deleted), []string{"link.deleted one “Ü”", "link.deleted one “Ü”"})
 	testkit.Equal(t, "while it is off", waiting(t, store, off), nil, nilOrEmpty)
 
-	deliveries, err := store.WaitingDeliveries(t.Context(), one.ID, 3)
+	deliveries, err := store.WaitingDeliveries(t.Context(), one.AccountID, one.ID, 3)
 	testkit.Must(t, err)
 	got, err := schema.LinkOfEvent(deliveries[1].Data)
 	testkit.Must(t, err)
@@ -244,11 +244,11 @@ func notesDeliveries(t *testing.T, store schema.Database) {
 		testkit.Must(t, store.TestWebhook(t.Context(), owner.ID, hook.ID))
 	}
 	testkit.Equal(t, "claimed", len(claim(t, store, "a", longLease)), 1)
-	all, err := store.WaitingDeliveries(t.Context(), hook.ID, 10)
+	all, err := store.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 10)
 	testkit.Must(t, err)
 	note := func(holder string, d schema.Delivery, note schema.DeliveryNote, want bool) schema.Webhook {
 		t.Helper()
-		got, err := store.NoteDelivery(t.Context(), hook.ID, holder, d, note)
+		got, err := store.NoteDelivery(t.Context(), hook.AccountID, hook.ID, holder, d, note)
 		testkit.Must(t, err)
 		testkit.Equal(t, "noted", got, want)
 		return webhookOf(t, store, hook)
@@ -302,10 +302,11 @@ func editsWhileSending(t *testing.T, store schema.Database) {
 	attempt := func(lease time.Duration) {
 		t.Helper()
 		testkit.Eventually(t, "an attempt begins", func() bool { return len(claim(t, store, "a", lease)) == 1 })
-		deliveries, err := store.WaitingDeliveries(t.Context(), hook.ID, 1)
+		deliveries, err := store.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 1)
 		testkit.Must(t, err)
 		testkit.Must(t, store.UpdateWebhook(t.Context(), &hook))
-		noted, err := store.NoteDelivery(t.Context(), hook.ID, "a", deliveries[0], schema.DeliveryNote{Delivered: true})
+		noted, err := store.NoteDelivery(t.Context(), hook.AccountID, hook.ID,
+			"a", deliveries[0], schema.DeliveryNote{Delivered: true})
 		testkit.Must(t, err)
 		testkit.Equal(t, "noted what was sent to the former URL", noted, false)
 	}
@@ -342,13 +343,14 @@ func resendsDeliveries(t *testing.T, store schema.Database) {
 			testkit.Must(t, store.TestWebhook(t.Context(), owner.ID, hook.ID))
 		}
 		claim(t, store, "a", longLease)
-		deliveries, err := store.WaitingDeliveries(t.Context(), hook.ID, 1<<10)
+		deliveries, err := store.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 1<<10)
 		testkit.Must(t, err)
 		if n == schema.MaxDeliveries {
 			testkit.WantCode(t, store.TestWebhook(t.Context(), owner.ID, hook.ID), schema.CodeNotFound)
 		}
 		for _, d := range deliveries {
-			_, err := store.NoteDelivery(t.Context(), hook.ID, "a", d, schema.DeliveryNote{Delivered: true, Lease: longLease})
+			_, err := store.NoteDelivery(t.Context(), hook.AccountID, hook.ID,
+				"a", d, schema.DeliveryNote{Delivered: true, Lease: longLease})
 			testkit.Must(t, err)
 		}
 		all = append(all, deliveries...)
@@ -356,12 +358,13 @@ func resendsDeliveries(t *testing.T, store schema.Database) {
 	kept, err := store.Deliveries(t.Context(), hook.ID)
 	testkit.Must(t, err)
 	testkit.Equal(t, "kept", len(kept), schema.MaxDeliveries)
-	testkit.WantCode(t, store.ResendDelivery(t.Context(), hook.ID, all[0].Message), schema.CodeNotFound)
+	testkit.WantCode(t, store.ResendDelivery(t.Context(), hook.AccountID, hook.ID,
+		all[0].Message), schema.CodeNotFound)
 	again := all[more]
 	for range 2 {
-		testkit.Must(t, store.ResendDelivery(t.Context(), hook.ID, again.Message))
+		testkit.Must(t, store.ResendDelivery(t.Context(), hook.AccountID, hook.ID, again.Message))
 	}
-	waits, err := store.WaitingDeliveries(t.Context(), hook.ID, 10)
+	waits, err := store.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 10)
 	testkit.Must(t, err)
 	testkit.Equal(t, "waiting again", len(waits), 1)
 	testkit.Equal(t, "message", waits[0].Message, again.Message)
@@ -369,5 +372,6 @@ func resendsDeliveries(t *testing.T, store schema.Database) {
 	now := webhookOf(t, store, hook)
 	now.Active = false
 	testkit.Must(t, store.UpdateWebhook(t.Context(), &now))
-	testkit.WantCode(t, store.ResendDelivery(t.Context(), hook.ID, kept[0].Message), schema.CodeNotFound)
+	testkit.WantCode(t, store.ResendDelivery(t.Context(), hook.AccountID, hook.ID,
+		kept[0].Message), schema.CodeNotFound)
 }

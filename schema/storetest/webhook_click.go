@@ -53,7 +53,7 @@ func (m *model) queue(t *testing.T, store schema.ClickHookStore, partition int, 
 // counts their bytes.
 func waitingClicks(t *testing.T, store schema.WebhookStore, hook schema.Webhook) (all [][]schema.ClickEvent) {
 	t.Helper()
-	deliveries, err := store.WaitingDeliveries(t.Context(), hook.ID, 100)
+	deliveries, err := store.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 100)
 	testkit.Must(t, err)
 	bytes := 0
 	for _, d := range deliveries {
@@ -256,12 +256,12 @@ func boundsClicksOfDeliveries(t *testing.T, store schema.Database) {
 		return all
 	}
 	testkit.Equal(t, "clicks", sizes(), []int{450, 100, 500, 500, 201})
-	before, err := store.WaitingDeliveries(t.Context(), hook.ID, 2)
+	before, err := store.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 2)
 	testkit.Must(t, err)
 	testkit.Equal(t, "read", len(before), 2)
 	m.queue(t, store, 0, clickNow(link, 7)...)
 	testkit.Equal(t, "clicks later", sizes(), []int{450, 100, 500, 500, 201, 7})
-	after, err := store.WaitingDeliveries(t.Context(), hook.ID, 2)
+	after, err := store.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 2)
 	testkit.Must(t, err)
 	testkit.Equal(t, "deliveries later", after, before)
 	ids := map[string]bool{}
@@ -275,7 +275,7 @@ func boundsClicksOfDeliveries(t *testing.T, store schema.Database) {
 	m.queue(t, store, 0, clickNow(link, 1)...)
 	testkit.Must(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Title: new("t")}, hour(1)))
 	m.queue(t, store, 0, clickNow(link, 1)...)
-	deliveries, err := store.WaitingDeliveries(t.Context(), hook.ID, 100)
+	deliveries, err := store.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 100)
 	testkit.Must(t, err)
 	var events []string
 	for _, d := range deliveries[6:] {
@@ -296,7 +296,7 @@ func TestLateHolder(t *testing.T, store *linkstore.Store) {
 				before()
 			}
 			return nil
-		}).WaitingDeliveries(t.Context(), hook.ID, 10)
+		}).WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 10)
 		return err
 	}
 	m := newModel()

@@ -20,6 +20,18 @@ func TestFrozen(t *testing.T) {
 	storetest.TestFrozen(t, openLinks(t, dsn).Store, openLinks(t, dsn).Store)
 }
 
+func TestFrozenCrowd(t *testing.T) {
+	t.Parallel()
+	dsn := withParameter(t, engines.Postgres(t), "pool_max_conns", "4")
+	storetest.TestFrozenCrowd(t, openLinks(t, dsn).Store, openLinks(t, dsn).Store)
+}
+
+func TestFrozenSender(t *testing.T) {
+	t.Parallel()
+	dsn := withParameter(t, engines.Postgres(t), "pool_max_conns", "4")
+	storetest.TestFrozenSender(t, openLinks(t, dsn).Store, openLinks(t, dsn).Store)
+}
+
 // TestFrozenForLong lets a process stand still for longer than the server lets it hold its locks.
 func TestFrozenForLong(t *testing.T) {
 	t.Parallel()
