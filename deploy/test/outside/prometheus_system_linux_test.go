@@ -171,8 +171,12 @@ func (s *watched) wantFiring(t *testing.T, during func(), names ...string) {
 	})
 }
 
-// call calls the API with the token of the first account.
+// call calls the API with the token of the first account, as soon as the rate limit allows it: tests call in loops.
 func (s *watched) call(t *testing.T, method, path, body string) (status int, answer string) {
 	t.Helper()
-	return callAPI(t, s.api, watchedToken, method, path, body)
+	testkit.Eventually(t, "the rate limit allows a call", func() bool {
+		status, answer = callAPI(t, s.api, watchedToken, method, path, body)
+		return status != http.StatusTooManyRequests
+	})
+	return status, answer
 }
