@@ -299,7 +299,7 @@ type BulkEdit struct {
 	// AddTags Tags that each link has then.
 	AddTags *[]Tag `json:"add_tags,omitempty"`
 
-	// Links The links, each of which may be named once.
+	// Links The links. No link may be named twice.
 	Links []LinkName `json:"links"`
 
 	// RemoveTags Tags that no link has then, unless add_tags has them, too.
@@ -311,7 +311,7 @@ type BulkEdit struct {
 
 // BulkNames The links to delete.
 type BulkNames struct {
-	// Links The links, each of which may be named once.
+	// Links The links. No link may be named twice.
 	Links []LinkName `json:"links"`
 }
 
@@ -402,7 +402,7 @@ type Conditions struct {
 	// Examples: ["iOS","macOS"]
 	Os *[]string `json:"os,omitempty"`
 
-	// Query Parameters of the visitor's query with their values, all of which have to be there. * stands for any value.
+	// Query Parameters of the visitor's query with their values. All have to be there. * stands for any value.
 	//
 	// Examples: {"ref":"newsletter"}
 	Query *map[string]string `json:"query,omitempty"`
@@ -533,7 +533,7 @@ type Failure struct {
 	Message Message `json:"message"`
 }
 
-// ForbiddenFailure The caller is not allowed to do this: the account is suspended, or the token has scopes, and not that of the request.
+// ForbiddenFailure The caller is not allowed to do this: the account is suspended, or the token lacks the scope that the request needs.
 type ForbiddenFailure struct {
 	// Error The kind of error, for programs.
 	Error ForbiddenFailureError `json:"error"`
@@ -1056,7 +1056,7 @@ type Share struct {
 	// HasPassword Whether readers must enter a password.
 	HasPassword bool `json:"has_password"`
 
-	// Hash The link whose report is shared; null: not that of one link.
+	// Hash The link whose report is shared; null: the report of several links.
 	Hash nullable.Nullable[string] `json:"hash"`
 
 	// HideTargets Whether readers see neither where links lead nor UTM campaigns, which may come from there. They see short URLs, titles, tags, and the names of rules and variants.
@@ -1230,13 +1230,13 @@ type Webhook struct {
 	// Dropped Deliveries that were dropped: 64 MiB waited, or the webhook was switched off.
 	Dropped int64 `json:"dropped"`
 
-	// Events The events that the webhook hears of.
+	// Events The events that are sent.
 	Events []WebhookEvents `json:"events"`
 
 	// FailingSince When the first of the failures happened that no success has followed; null: the last attempt succeeded.
 	FailingSince nullable.Nullable[time.Time] `json:"failing_since"`
 
-	// Hash The link that the webhook hears of; null: all.
+	// Hash The link whose events are sent; null: all links.
 	Hash nullable.Nullable[string] `json:"hash"`
 
 	// Id The id.
@@ -1251,7 +1251,7 @@ type Webhook struct {
 	// PeopleOnly Whether the webhook hears only of clicks of people.
 	PeopleOnly bool `json:"people_only"`
 
-	// Tag The tag of links that the webhook hears of; null: all.
+	// Tag The tag of the links whose events are sent; null: all links.
 	Tag nullable.Nullable[string] `json:"tag"`
 
 	// UpdatedAt When the webhook was last changed.
@@ -1284,7 +1284,7 @@ type WebhookEdit struct {
 	// DomainId The id of the domain of the hash; by default as in `/api/v1/stats/{hash}`.
 	DomainId nullable.Nullable[int64] `json:"domain_id,omitempty"`
 
-	// Events The events that the webhook hears of.
+	// Events The events that are sent.
 	Events *[]WebhookEditEvents `json:"events,omitempty"`
 
 	// Hash Hear only of this link of the caller; null: of all.
@@ -1323,7 +1323,7 @@ type WebhookRequest struct {
 	// DomainId The id of the domain of the hash; by default as in `/api/v1/stats/{hash}`.
 	DomainId nullable.Nullable[int64] `json:"domain_id,omitempty"`
 
-	// Events The events that the webhook hears of.
+	// Events The events that are sent.
 	Events []WebhookRequestEvents `json:"events"`
 
 	// Hash Hear only of this link of the caller; null: of all.
@@ -1432,7 +1432,7 @@ type BodyTooLarge = Failure
 // Changed The link does not have the state that the request expects.
 type Changed = ChangedFailure
 
-// Forbidden The caller is not allowed to do this: the account is suspended, or the token has scopes, and not that of the request.
+// Forbidden The caller is not allowed to do this: the account is suspended, or the token lacks the scope that the request needs.
 type Forbidden = ForbiddenFailure
 
 // HeaderTooLarge An error.
@@ -2267,7 +2267,7 @@ type ClientInterface interface {
 
 	// CreateWebhookWithBody Create a webhook
 	//
-	// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
+	// A URL to which events are sent, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2276,7 +2276,7 @@ type ClientInterface interface {
 
 	// CreateWebhook Create a webhook
 	//
-	// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
+	// A URL to which events are sent, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2880,7 +2880,7 @@ func (c *Client) ListWebhooks(ctx context.Context, params *ListWebhooksParams, r
 
 // CreateWebhookWithBody Create a webhook
 //
-// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
+// A URL to which events are sent, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2899,7 +2899,7 @@ func (c *Client) CreateWebhookWithBody(ctx context.Context, contentType string, 
 
 // CreateWebhook Create a webhook
 //
-// A URL that hears of events, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
+// A URL to which events are sent, as Standard Webhooks: https://www.standardwebhooks.com. Deliveries are POST requests with the headers `webhook-id`, `webhook-timestamp` and `webhook-signature` and the body `{type, timestamp, data}`; `data` is `{link}` with the fields of a link except for its clicks, `{domain: {id, host, verified, deleted}}`, or of `link.clicked` `{clicks: [{id, hash, domain_id, clicked_at, device, browser, os, language, referrer, country, bot, route}]}` with up to 500 clicks, whose names are those of reports. They come in order. The `webhook-id` is the same for all attempts: a receiver that remembers it hears of each event exactly once. Every click is in one delivery, and its `id` is unique for ever. An answer other than 2xx is a failure: the delivery is repeated after growing pauses, or later if Retry-After says so. 410 switches the webhook off, and so do failures for three days. Redirects are not followed. At most 64 MiB wait for a webhook. An account has at most 10 webhooks. A token with scopes needs webhooks, and the scope to read what the webhook hears of: reports.read for `link.clicked`, links.read for the other events. A webhook ends with the token that created or last changed it: once that is revoked or has expired, the webhook is off, unless the account's owner keeps it. Another token can switch it on again.
 //
 // Takes a body of the `application/json` content type.
 //

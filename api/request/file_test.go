@@ -25,7 +25,7 @@ func move(
 	go func() {
 		defer from.Close()
 		for range size >> 10 {
-			time.Sleep(sends)
+			time.Sleep(sends) // the client is slow; the test does not wait for a state
 			if _, err := from.Write(make([]byte, 1<<10)); err != nil {
 				done <- err
 				return
@@ -38,7 +38,7 @@ func move(
 		var k int
 		k, got = to.Read(some)
 		n += k
-		time.Sleep(takes)
+		time.Sleep(takes) // the client is slow, too
 	}
 	to.Close()
 	return n, <-done, got
@@ -129,7 +129,7 @@ func TestReceiveFile(t *testing.T) {
 			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", path, parts<<10)
 			for i := 0; i < parts && err == nil; i++ { // a server that has given up may reset the connection
 				_, err = conn.Write(make([]byte, 1<<10))
-				time.Sleep(timeout / parts * 2)
+				time.Sleep(timeout / parts * 2) // the client is slow; the test does not wait for a state
 			}
 			var answer fasthttp.Response
 			if err == nil {

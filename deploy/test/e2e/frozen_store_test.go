@@ -48,11 +48,11 @@ func TestFrozenLinkStore(t *testing.T) {
 	edge.end(t, syscall.SIGTERM) // which writes a dump
 	edge.start(t)
 
-	time.Sleep(ttl + time.Second)
+	time.Sleep(ttl + time.Second) // nothing has to happen meanwhile
 	store.freeze()
 	for range 20 {
 		visits(lookup - 100*time.Millisecond) // a busy machine may take long
-		time.Sleep(ttl / 10)
+		time.Sleep(ttl / 10)                  // visitors pause; the test does not wait for a state
 	}
 	edge.kill(t)
 	edge.launch(t)
