@@ -60,6 +60,8 @@ type ReportQuery struct {
 	NoNames bool
 	// Visitors says whether visitors are counted. A store cannot count the visitors of filtered clicks.
 	Visitors bool
+	// Yields lets a store interrupt the report for other reports.
+	Yields bool
 }
 
 // End returns the end of the last period.

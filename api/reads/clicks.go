@@ -28,9 +28,15 @@ func NewClicks(clicks Store, set *metrics.Set) *Clicks {
 	return &Clicks{clicks, newStore("clicks", clicks.Readers(), set)}
 }
 
+// patience is how many long reads of a client may wait before its reports let other clients' reports go first.
+const patience = 4
+
 // Report implements schema.ReportStore.
 func (c *Clicks) Report(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
-	report := func() (schema.Report, error) { return c.store.Report(ctx, q) }
+	report := func() (schema.Report, error) {
+		q.Yields = c.turns.long.WaitingOf(clientOf(ctx, q.AccountID)) > patience
+		return c.store.Report(ctx, q)
+	}
 	if readsLittle(q) {
 		return read(ctx, c.turns, c.turns.short, countReads, q.AccountID, report)
 	}

@@ -5,6 +5,7 @@
 //     by day. They have half of the store's readers. An account may use all of them while nobody else waits.
 //   - Long reads grow with what the account has: reports, searches, lists by tag or clicks, tags, exports. They have
 //     the other half. One account may use a quarter of that, so that others need not wait until its long reads end.
+//     Reports of an account that has many waiting yield to other reports in the store, too.
 //
 // Reads of a few rows by their keys take no turns. The readers of an account's shared reports are a client of their
 // own.
@@ -88,15 +89,20 @@ func As(ctx context.Context, c turns.Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
+// clientOf returns the client whose turns a read of an account takes.
+func clientOf(ctx context.Context, account int64) turns.Client {
+	if client, other := ctx.Value(clientKey{}).(turns.Client); other {
+		return client
+	}
+	return turns.Account(account)
+}
+
 // read calls f when it is the account's turn. CodeBusy if too many calls of the account wait, or if ctx ends after a
 // wait that took most of the time, or during a long read.
 func read[T any](
 	ctx context.Context, s *store, class *turns.Turns, k kind, account int64, f func() (T, error),
 ) (result T, err error) {
-	client, other := ctx.Value(clientKey{}).(turns.Client)
-	if !other {
-		client = turns.Account(account)
-	}
+	client := clientOf(ctx, account)
 	began := time.Now()
 	err = class.Take(ctx, client, max(1, k.price))
 	waited := time.Since(began)

@@ -30,7 +30,8 @@ const (
 type slowStore struct {
 	schema.Database
 	reads.Store
-	fails error
+	fails  error
+	yields func(account int64) // called for reports that yield
 }
 
 func (slowStore) Readers() int { return readers }
@@ -47,6 +48,9 @@ func (s slowStore) take(ctx context.Context, duration time.Duration) error {
 func (s slowStore) Report(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
 	if q.NoNames {
 		return schema.Report{}, s.take(ctx, shortRead)
+	}
+	if q.Yields {
+		s.yields(q.AccountID)
 	}
 	return schema.Report{}, s.take(ctx, longRead)
 }
@@ -113,7 +117,11 @@ type service struct {
 }
 
 func newService(fails error) service {
-	set, store := metrics.NewSet(), slowStore{fails: fails}
+	return serviceOf(slowStore{fails: fails, yields: func(int64) {}})
+}
+
+func serviceOf(store slowStore) service {
+	set := metrics.NewSet()
 	return service{reads.Links(store, set), reads.NewClicks(store, set), set}
 }
 
@@ -282,6 +290,24 @@ func TestLongReadsOfAnAccount(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestReportsYield(t *testing.T) {
+	inBubble(t, "if more than four of their account wait", func(t *testing.T) {
+		yielded := make(chan int64, 100)
+		s := serviceOf(slowStore{yields: func(account int64) { yielded <- account }})
+		var calls sync.WaitGroup
+		for range 7 {
+			calls.Go(func() { testkit.Must(t, report(t.Context(), s, abuser)) })
+		}
+		for range 5 {
+			calls.Go(func() { testkit.Must(t, report(t.Context(), s, other)) })
+		}
+		calls.Wait()
+		// The first report of each begins while none waits. Five of the abuser's wait when its second one begins.
+		testkit.Equal(t, "reports that yield", len(yielded), 1)
+		testkit.Equal(t, "their account", <-yielded, abuser)
+	})
 }
 
 func TestShortReadsOfAnAccount(t *testing.T) {

@@ -65,10 +65,12 @@ const (
 	reportConns = 2  // that one report uses at the same time
 	// of each in the server, unless the DSN has max_threads: more gain little beside other queries
 	reportThreads = 1
-	dialTimeout   = 5 * time.Second  // of a connection, unless the DSN says otherwise
-	readTimeout   = 30 * time.Second // of a query
-	insertTimeout = time.Minute      // of a batch
-	killTimeout   = 5 * time.Second  // to kill an insert that failed
+	// priorities of the queries of a report: the server interrupts the latter while it executes the former
+	reportPriority, yieldingPriority = 1, 2
+	dialTimeout                      = 5 * time.Second  // of a connection, unless the DSN says otherwise
+	readTimeout                      = 30 * time.Second // of a query
+	insertTimeout                    = time.Minute      // of a batch
+	killTimeout                      = 5 * time.Second  // to kill an insert that failed
 )
 
 func (c *Config) options() (*ch.Options, error) {

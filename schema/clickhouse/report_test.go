@@ -93,6 +93,13 @@ func TestReportReads(t *testing.T) {
 			scanned, err := store.ScanReport(t.Context(), q)
 			testkit.Must(t, err)
 			testkit.Equal(t, "report by rows", scanned, want)
+			q.Yields = true
+			yielding, err := store.Report(t.Context(), q)
+			testkit.Must(t, err)
+			testkit.Equal(t, "report that yields", yielding, want)
+			for _, part := range clickhouse.ReportParts(q) {
+				testkit.Equal(t, "priority", part.Settings["priority"], any(2))
+			}
 		})
 	}
 }

@@ -151,7 +151,10 @@ func (b *reportBuilder) hasDays() bool { return b.firstDay.Before(b.after) }
 // part returns a query of a projection, or of the table if it is "".
 func (b *reportBuilder) part(projection, query string) reportPart {
 	part := reportPart{query: query, settings: projectionSettings(projection)}
-	part.settings["max_query_size"] = maxReportQuery
+	part.settings["max_query_size"], part.settings["priority"] = maxReportQuery, reportPriority
+	if b.query.Yields {
+		part.settings["priority"] = yieldingPriority
+	}
 	if projection == "" {
 		part.settings["optimize_use_projections"] = 0
 	}

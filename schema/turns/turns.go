@@ -153,6 +153,16 @@ func (t *Turns) Waiting() int {
 	return t.waiting
 }
 
+// WaitingOf returns the number of a client's calls that wait.
+func (t *Turns) WaitingOf(c Client) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q := t.clients[c]; q != nil {
+		return len(q.calls)
+	}
+	return 0
+}
+
 // lineUp puts a client at the end of the line, if it waits and may have a place.
 func (t *Turns) lineUp(q *queue) {
 	if q.inLine == nil && len(q.calls) > 0 && q.places < t.limits.PlacesEach {

@@ -42,9 +42,10 @@ const connectTimeout = 5 * time.Second
 
 // sessionLimits are parameters of each session, unless the DSN has them. A program that stands still in a transaction,
 // such as on a paused virtual machine, holds its locks for 2 s. A call that waits for a lock gives its connection to
-// others after 100 ms, and tries again: see linkstore.ErrAborted. The server looks for hosts that have vanished.
+// others after 100 ms, and tries again: see linkstore.ErrAborted. The server looks for hosts that have vanished. One
+// process executes a statement: parallel workers would take the processors that other calls need.
 var sessionLimits = map[string]string{
-	"idle_in_transaction_session_timeout": "2s", "lock_timeout": "100ms",
+	"idle_in_transaction_session_timeout": "2s", "lock_timeout": "100ms", "max_parallel_workers_per_gather": "0",
 	"tcp_user_timeout": "15s", "tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "2",
 }
 

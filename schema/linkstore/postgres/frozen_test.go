@@ -75,7 +75,7 @@ func TestSessionLimits(t *testing.T) {
 	cfg := postgres.Config{DSN: "postgres://user@host/db?lock_timeout=7s"}
 	got, err := cfg.Parameters()
 	testkit.Must(t, err)
-	testkit.Equal(t, "parameters", got, map[string]string{"lock_timeout": "7s",
+	testkit.Equal(t, "parameters", got, map[string]string{"lock_timeout": "7s", "max_parallel_workers_per_gather": "0",
 		"idle_in_transaction_session_timeout": "2s", "tcp_user_timeout": "15s", "tcp_keepalives_idle": "5",
 		"tcp_keepalives_interval": "5", "tcp_keepalives_count": "2"})
 }
