@@ -40,6 +40,7 @@ const (
 	MaxNetworkLen   = 6
 	MaxLanguageLen  = 16
 	MaxCampaignLen  = 96
+	MaxPathLen      = 4 * MaxPathName
 )
 
 // Click is the event that a redirect was answered. click.proto defines its encoding.
@@ -56,6 +57,7 @@ type Click struct {
 	Route     []byte    // the name of the rule or variant that has sent the visitor elsewhere; empty for the link's URL
 	// utm_source, utm_medium and utm_campaign of where the visitor was sent, as click.proto says; empty without them
 	Campaign []byte
+	Path     []byte // behind the link's alias, without the slash in front, decoded once; empty for the alias itself
 	Limited  bool   // the click counts towards the link's limit
 	Visitor  uint64 // a keyed hash of the visitor, the same on all links of an account for one UTC day; 0: unknown
 }

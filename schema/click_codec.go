@@ -24,13 +24,14 @@ const (
 	fieldLimited
 	fieldVisitor
 	fieldCampaign
+	fieldPath
 )
 
-// MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields, six byte
-// fields at their limits, a boolean, and a visitor.
+// MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields, seven
+// byte fields at their limits, a boolean, and a visitor.
 const MaxClickBodyLen = 2 + 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen) +
 	(2 + MaxLanguageLen) + (2 + MaxRouteLen) +
-	(2 + MaxCampaignLen) + 9
+	(2 + MaxCampaignLen) + (3 + MaxPathLen) + 9
 
 // MaxClickLen is the maximum length of an encoded click in bytes.
 const MaxClickLen = MaxClickBodyLen + (2 + len(Incarnation{})) + 6 + 11
@@ -64,7 +65,8 @@ func AppendClickBody(dst []byte, c *Click) []byte {
 	if c.Visitor != 0 {
 		dst = protowire.AppendFixed64(protowire.AppendTag(dst, fieldVisitor, protowire.Fixed64Type), c.Visitor)
 	}
-	return appendBytes(dst, fieldCampaign, c.Campaign, MaxCampaignLen)
+	dst = appendBytes(dst, fieldCampaign, c.Campaign, MaxCampaignLen)
+	return appendBytes(dst, fieldPath, c.Path, MaxPathLen)
 }
 
 // proto3 omits fields that have their zero value.
@@ -128,6 +130,8 @@ func DecodeClick(data []byte, c *Click) error {
 			c.Limited = v != 0
 		case fieldCampaign:
 			c.Campaign = b
+		case fieldPath:
+			c.Path = b
 		case fieldVisitor:
 			c.Visitor = v
 		}
@@ -160,9 +164,8 @@ func isVarintField(field protowire.Number) bool {
 }
 
 func isBytesField(field protowire.Number) bool {
-	return field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field >= fieldLanguage &&
-		field <= fieldRoute ||
-		field == fieldCampaign
+	return field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork ||
+		field >= fieldLanguage && field <= fieldRoute || field >= fieldCampaign && field <= fieldPath
 }
 
 var errNoIdentity = errors.New("decode click: no incarnation of 16 bytes and seq from 1")

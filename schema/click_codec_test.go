@@ -26,6 +26,7 @@ var byteFields = []struct {
 	{"language", schema.MaxLanguageLen, func(c *schema.Click) *[]byte { return &c.Language }},
 	{"route", schema.MaxRouteLen, func(c *schema.Click) *[]byte { return &c.Route }},
 	{"campaign", schema.MaxCampaignLen, func(c *schema.Click) *[]byte { return &c.Campaign }},
+	{"path", schema.MaxPathLen, func(c *schema.Click) *[]byte { return &c.Path }},
 }
 
 // sampleClick has a value in every field.
@@ -42,6 +43,7 @@ func sampleClick() schema.Click {
 		Language:  []byte("de-AT"),
 		Route:     []byte("phones"),
 		Campaign:  []byte("mail / - / spring"),
+		Path:      []byte("docs/install"),
 		Limited:   true,
 		Visitor:   1 << 63,
 	}

@@ -17,6 +17,9 @@ const (
 // TopBrowsers is the maximum number of browsers in Stats.
 const TopBrowsers = 10
 
+// MaxPathName is how many characters of a click's path reports show.
+const MaxPathName = 64
+
 // A link has at most about MaxNames referrers and as many campaigns of a UTC day by name, and about MaxCombinations
 // combinations of the names of all dimensions: by quarter of an hour, about MaxQuarterRows. The rest is counted as
 // OtherName, which is no host.
