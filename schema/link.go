@@ -101,7 +101,7 @@ func (l Link) ExpiredAt(now time.Time) bool { return !l.ExpiresAt.IsZero() && !n
 // ValidTag reports whether tag has 1 to MaxTagLen characters from [a-z0-9_-].
 func ValidTag(tag string) bool {
 	for i := range len(tag) {
-		if c := tag[i]; !hashChar[c] || 'A' <= c && c <= 'Z' {
+		if !tagChar[tag[i]] {
 			return false
 		}
 	}

@@ -819,6 +819,11 @@ type LinkReport struct {
 
 // LinkRequest The link to create. null counts as missing. So does an empty string in every field but long_url, custom_alias and domain_id, and a card whose fields are all empty, as forms send what was not filled in.
 type LinkRequest struct {
+	// Alias The hash of the link, instead of custom_alias, in the wider rules of other services: capitals, which visitors must type, dots, and parts between slashes. No slash or dot is first or last, and no part is empty, `.` or `..`. The first part, up to a dot, is no reserved word. On the default domain it has at least 3 characters.
+	//
+	// Examples: Promo/2026
+	Alias nullable.Nullable[string] `json:"alias,omitempty"`
+
 	// Card What previews of the link in chats and social networks show; null: they show the page that the link leads to.
 	Card nullable.Nullable[OptionalCard] `json:"card,omitempty"`
 

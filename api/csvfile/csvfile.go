@@ -85,10 +85,11 @@ func SplitShortURL(address string) (host, alias string) {
 	return "", Alias(rest)
 }
 
-// Alias returns the alias that the path of a short URL names.
+// Alias returns the alias that the path of a short URL names. A path with an escaped slash, which separates no
+// segments, names none, and is returned unchanged.
 func Alias(path string) string {
 	path = strings.Trim(path, "/")
-	if plain, err := url.PathUnescape(path); err == nil {
+	if plain, err := url.PathUnescape(path); err == nil && strings.Count(plain, "/") == strings.Count(path, "/") {
 		return plain
 	}
 	return path

@@ -34,7 +34,7 @@ func withScheme(text string) string {
 
 // aliasOf returns a typed alias in small letters, if these are an alias. Edges find it by capitals, too.
 func aliasOf(typed string) string {
-	if small := schema.Fold(typed); schema.ValidAlias(small) {
+	if small := schema.Fold(typed); schema.ValidCustomAlias(small) {
 		return small
 	}
 	return typed

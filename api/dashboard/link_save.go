@@ -105,7 +105,7 @@ func (d *Dashboard) deletedMeanwhile(c *call) error {
 		return err
 	}
 	form.linkFields, form.DomainID = typedFields(c.form), c.pathID("domain")
-	if hash := c.pathValue("hash"); schema.ValidAlias(hash) {
+	if hash := c.pathValue("hash"); schema.ValidCustomAlias(hash) {
 		form.Alias = hash
 	}
 	return d.write(c, fasthttp.StatusNotFound, "new", newPage{form},

@@ -59,16 +59,13 @@ func (s *Shortener) createAll(ctx context.Context, reqs []Request, record *Recor
 		if results[i].Err = errs[i]; errs[i] != nil {
 			continue
 		}
-		if d.req.CustomAlias != nil {
-			d.link.Hash = *d.req.CustomAlias
-		}
 		places = append(places, i)
 		batch.Links = append(batch.Links, d.link)
 	}
 	if record != nil {
 		batch.Call = &record.Call
 		batch.Answer = func(links []schema.Link, errs []error) ([]byte, error) {
-			collect(results, places, links, errs)
+			collect(results, drafts, places, links, errs)
 			return record.Answer(results)
 		}
 	}
@@ -83,7 +80,7 @@ func (s *Shortener) createAll(ctx context.Context, reqs []Request, record *Recor
 	if err := s.links.CreateLinks(ctx, batch); err != nil {
 		return nil, err
 	}
-	collect(results, places, batch.Links, batch.Errs)
+	collect(results, drafts, places, batch.Links, batch.Errs)
 	return results, nil
 }
 
@@ -97,10 +94,10 @@ func valid(drafts []draft, errs []error) (valid []*draft) {
 	return valid
 }
 
-// collect puts what became of the links at places into results.
-func collect(results []Result, places []int, links []schema.Link, errs []error) {
+// collect puts what became of the links of drafts at places into results.
+func collect(results []Result, drafts []draft, places []int, links []schema.Link, errs []error) {
 	for n, i := range places {
-		results[i] = Result{links[n], rejection(errs[n])}
+		results[i] = Result{links[n], drafts[i].rejection(errs[n])}
 	}
 }
 

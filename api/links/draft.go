@@ -48,7 +48,10 @@ func (d *draft) begin(req *Request, now time.Time) {
 		d.link.CreatedAt = req.CreatedAt.UTC().Truncate(time.Second)
 	}
 	d.parse(FieldLongURL, req.LongURL)
-	validateAlias(req, &d.v)
+	if field, alias := req.alias(); alias != nil {
+		d.link.Hash = *alias
+		d.v.alias(field, req)
+	}
 	d.v.title(req.Title)
 	if req.ExpiresAt != nil {
 		after := now

@@ -19,12 +19,13 @@ func TestCreateKeepsWhatLinksHadElsewhere(t *testing.T) {
 		return f.Create(t.Context(), req)
 	}
 	t.Run("any hash, but for reserved words in any letter case", func(t *testing.T) {
-		for _, hash := range []string{"a", "aB", "AbC123", "ABC123", "_-Zz0123456789abcdef"} {
+		for _, hash := range []string{"a", "aB", "AbC123", "ABC123", "_-Zz0123456789abcdef", "a/b", "a123456789b123456789c",
+			"Old.html"} {
 			if link, err := create(hash, nil); err != nil || link.Hash != hash {
 				t.Errorf("%q: %+v, %v", hash, link, err)
 			}
 		}
-		for _, hash := range []string{"", "a b", "héllo", "a/b", "a123456789b123456789c", "api", "API", "Dashboard"} {
+		for _, hash := range []string{"", "a b", "héllo", "a//b", "a/", "api", "API", "Dashboard", "docs/x", "robots.txt"} {
 			_, err := create(hash, nil)
 			wantInvalid(t, err, "custom_alias")
 		}

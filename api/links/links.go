@@ -15,6 +15,7 @@ import (
 // The names of a request's fields in validation errors.
 const (
 	FieldLongURL      = "long_url"
+	FieldAlias        = "alias"
 	FieldCustomAlias  = "custom_alias"
 	FieldDomainID     = "domain_id"
 	FieldTitle        = "title"
@@ -32,10 +33,12 @@ const (
 
 // Request describes the link to create.
 type Request struct {
-	AccountID   int64
-	LongURL     string
-	CustomAlias *string // nil: a random hash
-	DomainID    *int64  // nil or 0: the default domain
+	AccountID int64
+	LongURL   string
+	Alias     *string // see schema.AliasProblem
+	// CustomAlias stands instead of Alias; its rules are those of schema.ValidCustomAlias. Both nil: a random hash.
+	CustomAlias *string
+	DomainID    *int64 // nil or 0: the default domain
 
 	Title        string
 	Tags         []string   // in any order
@@ -45,7 +48,7 @@ type Request struct {
 	Behaviour
 
 	// Links that come from elsewhere:
-	KeepHash     bool      // CustomAlias may be any valid hash that is not reserved in any letter case
+	KeepHash     bool      // CustomAlias may be what Alias may be on a custom domain
 	CreatedAt    time.Time // zero: now; fractions of a second are cut off
 	Inactive     bool      // the link is created as one that its owner has switched off
 	MayBeExpired bool      // ExpiresAt may be in the past
@@ -101,7 +104,7 @@ func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error
 	if err := s.hashPasswords(ctx, []*draft{d}); err != nil {
 		return schema.Link{}, err
 	}
-	return s.store(ctx, d.link, req.CustomAlias)
+	return s.store(ctx, d)
 }
 
 // InvalidFields returns an error of CodeInvalid with the problems of each field.
@@ -109,27 +112,30 @@ func InvalidFields(fields map[string][]string) error {
 	return &schema.Error{Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: fields}
 }
 
-// store stores link under the alias, or under the first random hash that is free.
-func (s *Shortener) store(ctx context.Context, link schema.Link, alias *string) (schema.Link, error) {
-	if alias != nil {
-		link.Hash = *alias
-		return link, rejection(s.links.CreateLink(ctx, &link))
+// store stores the link of a valid draft under its alias, or under the first random hash that is free.
+func (s *Shortener) store(ctx context.Context, d *draft) (schema.Link, error) {
+	link := d.link
+	if link.Hash != "" {
+		return link, d.rejection(s.links.CreateLink(ctx, &link))
 	}
 	for range schema.MaxDraws {
 		link.Hash = schema.NewHash()
 		if err := s.links.CreateLink(ctx, &link); schema.ErrorCode(err) != schema.CodeConflict {
-			return link, rejection(err)
+			return link, d.rejection(err)
 		}
 	}
 	return schema.Link{}, schema.ErrNoFreeHash
 }
 
+const aliasInUse = "The alias is already in use on this domain."
+
 // rejection returns the error for a link that the store has rejected. A domain that was deleted after validation is an
 // invalid field, as it was before that.
-func rejection(err error) error {
+func (d *draft) rejection(err error) error {
 	switch schema.ErrorCode(err) {
 	case schema.CodeConflict:
-		return InvalidFields(map[string][]string{FieldCustomAlias: {"The alias is already in use on this domain."}})
+		field, _ := d.req.alias()
+		return InvalidFields(map[string][]string{field: {aliasInUse}})
 	case schema.CodeNotFound:
 		return InvalidFields(map[string][]string{FieldDomainID: {domainProblem}})
 	}

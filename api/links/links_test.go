@@ -75,6 +75,14 @@ func (f *fixture) create(t *testing.T, longURL, alias string, domainID int64) (s
 	return f.Create(t.Context(), req)
 }
 
+// base returns what precedes the alias in the short URL of a link on a domain.
+func (f *fixture) base(domainID int64) string {
+	if domainID == 0 {
+		return "https://sho.rt/"
+	}
+	return "https://any.example.org/"
+}
+
 // wantInvalid requires CodeInvalid with messages for exactly these fields.
 func wantInvalid(t *testing.T, err error, fields ...string) {
 	t.Helper()
@@ -148,11 +156,49 @@ func TestCreate(t *testing.T) {
 			CustomAlias: &empty})
 		wantInvalid(t, err, "custom_alias")
 	})
+	t.Run("takes an alias of any service", func(t *testing.T) {
+		domain := f.addDomain(t, f.owner, "any.example.org", true)
+		for _, alias := range []string{"Promo/2026.html", "a~b", strings.Repeat("z", 128)} {
+			for _, id := range []int64{0, domain} {
+				link, err := f.Create(t.Context(), links.Request{AccountID: f.owner, LongURL: "https://example.com/",
+					Alias: &alias, DomainID: &id})
+				if err != nil || link.Hash != alias || f.ShortURL(link) != f.base(id)+alias {
+					t.Errorf("%q: %+v, %v", alias, link, err)
+				}
+			}
+		}
+		short := "a"
+		_, err := f.Create(t.Context(), links.Request{AccountID: f.owner, LongURL: "https://example.com/", Alias: &short,
+			DomainID: &domain})
+		testkit.Must(t, err)
+	})
+	t.Run("refuses invalid aliases, and an alias beside a custom alias", func(t *testing.T) {
+		one := "one-of-two"
+		for _, alias := range []string{"ab", "", "/abc", "a//b", "robots.txt", "Docs/x", "one-of-two"} {
+			for _, custom := range []*string{nil, &one} {
+				if alias == one && custom == nil {
+					continue
+				}
+				req := links.Request{AccountID: f.owner, LongURL: "https://example.com/", Alias: &alias, CustomAlias: custom}
+				_, err := f.Create(t.Context(), req)
+				wantInvalid(t, err, "alias")
+				results, err := f.CreateAll(t.Context(), []links.Request{req})
+				testkit.Must(t, err)
+				wantInvalid(t, results[0].Err, "alias")
+			}
+		}
+	})
 	t.Run("refuses an alias that is in use", func(t *testing.T) {
 		_, err := f.create(t, "https://example.com/", "twice", 0)
 		testkit.Must(t, err)
 		_, err = f.create(t, "https://example.com/", "twice", 0)
 		wantInvalid(t, err, "custom_alias")
+		twice := links.Request{AccountID: f.owner, LongURL: "https://example.com/", Alias: new("twice")}
+		_, err = f.Create(t.Context(), twice)
+		wantInvalid(t, err, "alias")
+		results, err := f.CreateAll(t.Context(), []links.Request{twice})
+		testkit.Must(t, err)
+		wantInvalid(t, results[0].Err, "alias")
 	})
 	t.Run("gives one message for unknown, unverified and other accounts' domains", func(t *testing.T) {
 		messages := map[string]bool{}

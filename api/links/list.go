@@ -153,10 +153,10 @@ func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFil
 func (s *Shortener) keyOf(word string, domains []schema.Domain) *schema.LinkKey {
 	_, host, rest := schema.CutHost(word)
 	_, hash, _ := strings.Cut(rest, "/")
-	if i := strings.IndexAny(hash, "/?#"); i >= 0 {
+	if i := strings.IndexAny(hash, "?#"); i >= 0 {
 		hash = hash[:i]
 	}
-	hash = schema.Fold(strings.TrimSuffix(hash, "+"))
+	hash = schema.Fold(strings.TrimSuffix(strings.TrimRight(hash, "/"), "+"))
 	name, err := schema.ParseHost(host)
 	if err != nil || !schema.ValidHash(hash) {
 		return nil

@@ -170,18 +170,31 @@ func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
 // domainProblem is the same in all cases, so that it does not reveal domains of other accounts.
 const domainProblem = "The domain must be a verified domain of yours."
 
-func validateAlias(req *Request, v *validation) {
-	switch alias := req.CustomAlias; {
-	case alias == nil:
-	case req.KeepHash && !schema.ValidHash(*alias):
-		v.reject(FieldCustomAlias, "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -.")
-	case req.KeepHash && schema.ReservedAlias(strings.ToLower(*alias)):
-		v.reject(FieldCustomAlias, "The alias is reserved.")
+// alias returns the alias of a request, nil if it has none, and the field in which it stands.
+func (req *Request) alias() (field string, alias *string) {
+	if req.Alias != nil {
+		return FieldAlias, req.Alias
+	}
+	return FieldCustomAlias, req.CustomAlias
+}
+
+// alias validates the alias of a request, which stands in a field.
+func (v *validation) alias(field string, req *Request) {
+	problem := ""
+	switch {
+	case req.Alias != nil && req.CustomAlias != nil:
+		problem = "A link has one alias: alias stands instead of custom_alias."
+	case req.Alias != nil:
+		problem = schema.AliasProblem(*req.Alias, req.DomainID == nil || *req.DomainID == 0)
 	case req.KeepHash:
-	case !schema.ValidAlias(*alias):
-		v.reject(FieldCustomAlias, "The alias must have 3 to 20 characters of a-z, 0-9, _ and -.")
-	case schema.ReservedAlias(*alias):
-		v.reject(FieldCustomAlias, "The alias is reserved.")
+		problem = schema.AliasProblem(*req.CustomAlias, false) // of any length: it may be in print
+	case !schema.ValidCustomAlias(*req.CustomAlias):
+		problem = "The alias must have 3 to 20 characters of a-z, 0-9, _ and -."
+	case schema.ReservedAlias(*req.CustomAlias):
+		problem = "The alias is reserved."
+	}
+	if problem != "" {
+		v.reject(field, problem)
 	}
 }
 

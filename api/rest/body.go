@@ -55,11 +55,11 @@ func decodeBody(c *call) (*body, error) {
 // isField reports whether a request may have a field of this name. Case matters.
 func isField(name string) bool {
 	switch name {
-	case links.FieldLongURL, links.FieldCustomAlias, links.FieldDomainID, links.FieldTitle, links.FieldTags,
-		links.FieldIsActive, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery, links.FieldRules,
-		links.FieldVariants, links.FieldCard, links.FieldPassword, links.FieldMaxClicks, links.FieldAddTags,
-		links.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly,
-		sharing.FieldHideTargets:
+	case links.FieldLongURL, links.FieldAlias, links.FieldCustomAlias, links.FieldDomainID, links.FieldTitle,
+		links.FieldTags, links.FieldIsActive, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery,
+		links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldPassword, links.FieldMaxClicks,
+		links.FieldAddTags, links.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag,
+		fieldPeopleOnly, sharing.FieldHideTargets:
 		return true
 	}
 	return false
@@ -93,6 +93,7 @@ const (
 	badExpiry  = "The time of expiry must be an ISO 8601 time with an offset, such as 2030-01-31T12:00:00+01:00, or null."
 	badExpired = "The expired URL must be a string or null."
 	badLongURL = "The long URL must be a string."
+	badAlias   = "The alias must be a string."
 )
 
 // decode decodes a field if it is given. null leaves into unchanged.
@@ -128,9 +129,10 @@ func (b *body) decodeOptional(field string, into **string, problem string) {
 // setRequest sets req to the link that the body describes. Null counts as missing.
 func (b *body) setRequest(req *links.Request) {
 	b.decodeString(links.FieldLongURL, &req.LongURL, badLongURL)
-	b.decodeOptional(links.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
+	b.decodeOptional(links.FieldCustomAlias, &req.CustomAlias, badAlias)
 	b.decode(links.FieldDomainID, &req.DomainID, badDomainID)
 	b.emptyIsMissing = true // in fields of the additions to api-v1
+	b.decodeOptional(links.FieldAlias, &req.Alias, badAlias)
 	b.decodeString(links.FieldTitle, &req.Title, badTitle)
 	if tags := b.tags(); tags != nil {
 		req.Tags = *tags

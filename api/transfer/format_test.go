@@ -242,14 +242,16 @@ func TestFilesOfAnySystem(t *testing.T) {
 	}
 }
 
+const badAlias = "The alias must have 1 to 128 characters of A-Z a-z 0-9 . _ ~ - and /, without / or . first or " +
+	"last, and with no part between slashes that is empty, . or .."
+
 // TestAliasesOfFiles has the forms in which a file names an alias.
 func TestAliasesOfFiles(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.shortener.Create(t.Context(), links.Request{AccountID: f.other, LongURL: "https://example.com/",
 		CustomAlias: new("taken")})
 	testkit.Must(t, err)
-	const taken, none, invalid = "The alias is already in use on this domain.", "The short URL has no alias.",
-		"The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."
+	const taken, none, invalid = "The alias is already in use on this domain.", "The short URL has no alias.", badAlias
 	for _, c := range []struct{ head, cells, address, problem string }{
 		{"short_url", "imp24", "https://sho.rt/imp24", ""},
 		{"short_url", "/imp24", "https://sho.rt/imp24", ""},
@@ -291,16 +293,20 @@ func TestAliasesOfFiles(t *testing.T) {
 		{"hash", "imp24", "https://sho.rt/imp24", ""},
 		{"Short code", "imp24", "https://sho.rt/imp24", ""},
 		{"keyword", "imp24", "https://sho.rt/imp24", ""},
+		{"short_url", "https://sho.rt/a/B.html/?x", "https://sho.rt/a/B.html", ""},
+		{"short_url", "https://sho.rt/a/%62", "https://sho.rt/a/b", ""},
+		{"alias", "/a/b/", "https://sho.rt/a/b", ""},
+		{"alias", "12345678901234567890~", "https://sho.rt/12345678901234567890~", ""},
 
 		{"short_url", "https://sho.rt/", "", none}, {"short_url", "https://sho.rt", "", none},
 		{"short_url", "sho.rt", "", none}, {"short_url", "bit.ly/", "", none}, {"short_url", "https://sho.rt/?x", "", none},
 		{"short_url", "/", "", none}, {"short_url", "#imp24", "", none}, {"short_url", "https://", "", none},
 		{"alias", "https://sho.rt/", "", none}, {"alias,short_url", ",sho.rt", "", none},
-		{"short_url", "https://sho.rt/a/b", "", invalid}, {"short_url", "https://sho.rt/a%2Fb", "", invalid},
-		{"short_url", "https://sho.rt/%zz", "", invalid}, {"short_url", "localhost/imp24", "", invalid},
+		{"short_url", "https://sho.rt/a//b", "", invalid}, {"short_url", "https://sho.rt/a%2Fb", "", invalid},
+		{"alias", "a%2fb", "", invalid}, {"short_url", "https://sho.rt/%zz", "", invalid},
 		{"short_url", "imp 24", "", invalid}, {"short_url", "https://sho.rt/imp24+", "", invalid},
-		{"short_url", "https://sho.rt/012345678901234567890", "", invalid}, {"short_url", "ä", "", invalid},
-		{"alias", "sho.rt/imp24", "", invalid}, {"alias", "a/b", "", invalid},
+		{"short_url", "https://sho.rt/" + strings.Repeat("0", 129), "", invalid}, {"short_url", "ä", "", invalid},
+		{"alias", "sho.rt/imp24", "", "The alias begins with the host of short links."}, {"alias", "a/../b", "", invalid},
 		{"short_url", "sho.rt/taken", "", taken}, {"short_url", "taken", "", taken}, {"alias", "/taken", "", taken},
 		{"short_url", "https://bit.ly/taken?x", "", taken}, {"short_url", "api", "", "The alias is reserved."},
 		{"short_url", "https://sho.rt/Dashboard", "", "The alias is reserved."},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -176,6 +177,11 @@ func (s *session) read(stop <-chan struct{}) (c chunk) {
 // choose decides on which domain the link of a row is.
 func (s *session) choose(it *item) {
 	id, own := s.domains[it.host]
+	if host, _, inPath := strings.Cut(strings.ToLower(it.alias), "/"); inPath {
+		if _, own := s.domains[host]; own {
+			it.malformed(links.FieldCustomAlias, "The alias begins with the host of short links.")
+		}
+	}
 	switch {
 	case it.request.Malformed[links.FieldDomainID] != nil:
 		return

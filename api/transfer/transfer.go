@@ -37,8 +37,7 @@
 // # From a row to a link
 //
 // A link keeps its alias as it is, upper case included, because short links that are out in the world have to go on
-// working. Otherwise the rules of links.Create apply. Any other alias of more than 20 characters is an error of
-// the row.
+// working. Otherwise the rules of links.Create apply: see schema.AliasProblem.
 //
 //   - Alias and domain are read from their columns. Without that column, the domain is read from the short URL, and the
 //     alias also if its cell is empty. The short URL may lack its scheme and host; its query and a slash at its end do

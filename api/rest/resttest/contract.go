@@ -40,6 +40,8 @@ func Test(t *testing.T, s System) {
 		"4 GET stats: domains":        testStatsOfDomains,
 		"4 GET links":                 testLinks,
 		"4 GET domains":               testDomains,
+		"additions: aliases":          testAliases,
+		"additions: paths":            testPaths,
 		"additions: forms":            testForms,
 		"additions: times":            testTimes,
 		"additions: days":             testDays,
