@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -11,6 +12,7 @@ const (
 	MaxTitleLen = 200  // characters
 	MaxTags     = 10   // of one link
 	MaxTagLen   = 32   // characters from [a-z0-9_-]
+	MaxFormer   = 10   // former hashes of one link
 	PageSize    = 20   // links per page of a list
 )
 
@@ -27,12 +29,15 @@ type Link struct {
 	DomainID  int64  // 0 for the default domain
 	Host      string // of the domain, "" for the default domain; set by the store when it reads
 	Hash      string // case-sensitive
-	URL       string // the long URL, unchanged
-	Active    bool   // as its owner has set it; an inactive link is answered with 410
-	Ordinal   int64  // 1, 2, 3, … among all links that the owner has created; of a deleted link times -1
-	CreatedAt time.Time
-	UpdatedAt time.Time // of the last LinkEdit, restoring or deletion; CreatedAt before the first
-	Version   int64     // 1 at first; each LinkEdit, RenameTag, restoring and deletion adds 1
+	// FormerHashes are hashes that the link had, in this order, and has kept: they lead to it, and belong to nobody else.
+	// nil if there are none.
+	FormerHashes []string
+	URL          string // the long URL, unchanged
+	Active       bool   // as its owner has set it; an inactive link is answered with 410
+	Ordinal      int64  // 1, 2, 3, … among all links that the owner has created; of a deleted link times -1
+	CreatedAt    time.Time
+	UpdatedAt    time.Time // of the last LinkEdit, restoring or deletion; CreatedAt before the first
+	Version      int64     // 1 at first; each LinkEdit, RenameTag, restoring and deletion adds 1
 
 	Title        string
 	Tags         []string   // unique, in alphabetical order; nil if there are none
@@ -58,10 +63,34 @@ type LinkEdit struct {
 	// Behaviour takes the place of the behaviour that UpdateLink is given, and of no other one; an empty one removes it.
 	Behaviour    *Behaviour
 	PasswordHash *string // belongs to Behaviour.Password; "": none
+	// Names take the place of the names that UpdateLink is given, and of no others.
+	Names *LinkNames
 
 	// Unchanged applies the edit only to the Version of the link that UpdateLink is given.
 	Unchanged bool
 }
+
+// LinkNames are all names of a link on its domain: its hash and its former hashes.
+type LinkNames struct {
+	Hash   string
+	Former []string
+}
+
+// Rename returns the names of a link after it got another hash: it keeps the one that it had. A former hash may be its
+// hash again.
+func (n LinkNames) Rename(hash string) LinkNames {
+	if hash == n.Hash {
+		return n
+	}
+	former := slices.DeleteFunc(slices.Clone(n.Former), func(name string) bool { return name == hash })
+	return LinkNames{hash, append(former, n.Hash)}
+}
+
+// Names returns the names of a link.
+func (l Link) Names() LinkNames { return LinkNames{l.Hash, l.FormerHashes} }
+
+// ErrHashTaken is the outcome of a link that gets a hash which is in use on the domain.
+var ErrHashTaken error = Errorf(CodeConflict, "the hash is in use on the domain")
 
 // LinkKey names a link.
 type LinkKey struct {
@@ -125,7 +154,8 @@ type LinkStore interface {
 	// CreateLink stores link and sets its ID, Ordinal, UpdatedAt and Version. CodeConflict if the hash is in use on the
 	// domain, or was deleted there by another account; CodeNotFound if there is no such domain; neither uses up an
 	// ordinal. Of concurrent calls for one hash exactly one succeeds. A hash that its account has deleted becomes a new
-	// link with a new ID; only a take-down by the operator is kept.
+	// link with a new ID; only a take-down by the operator is kept. A former hash of a link is in use as long as the link
+	// exists, and was deleted with it; it stays so when the link's own hash becomes a new link.
 	CreateLink(ctx context.Context, link *Link) error
 	// CreateLinks creates the links of batch in one transaction, each as CreateLink does, and sets batch.Errs to
 	// CreateLink's outcomes for them. Their ordinals follow each other in the order of batch.Links. Of links with the same
@@ -140,6 +170,11 @@ type LinkStore interface {
 	// calls that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted;
 	// CodeConflict if edit.Unchanged is set and the stored version differs from link.Version, or edit.Behaviour is set and
 	// the stored behaviour differs from link.Behaviour. Of concurrent calls with Unchanged for a version one succeeds.
+	//
+	// With edit.Names, the hash of the link becomes edit.Names.Hash, also if its account has deleted a link with it that
+	// the operator has not taken down. Webhooks and shares of the link follow. edit.Names.Former are former hashes
+	// that the link keeps, and the hash that it had; the others are free from then on. ErrHashTaken if the new hash is in
+	// use; CodeConflict if the link has other names than link, or was taken down. LinkChanges have no Names.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
 	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A
 	// link that has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid
@@ -151,9 +186,9 @@ type LinkStore interface {
 	// TaggedLinks returns up to limit of the account's links that have tags and ordinals greater than ordinal, in this
 	// order.
 	TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) ([]TaggedLink, error)
-	// DeleteLink deletes the link with link.ID of account link.AccountID. Its row stays to reserve the hash, and is found
-	// by LinksByHash, EdgeLinks and LinkFilter.DeletedAfter only. CodeNotFound if the account has no such link, or it
-	// was deleted before.
+	// DeleteLink deletes the link with link.ID of account link.AccountID. Its row stays to reserve its names, and is found
+	// by LinksByHash, EdgeLinks and LinkFilter.DeletedAfter only. CodeNotFound if the account has no such link, or it was
+	// deleted before.
 	DeleteLink(ctx context.Context, link Link, at time.Time) error
 	// DeleteUnchanged is DeleteLink for a link that still has the version link.Version. CodeConflict if it has another.
 	DeleteUnchanged(ctx context.Context, link Link, at time.Time) error
@@ -176,8 +211,9 @@ type LinkStore interface {
 	// FoldLinks lets searches find up to limit links that a program without folds has stored, and returns how many these
 	// are. Edits in between are kept, and several processes may call it at once.
 	FoldLinks(ctx context.Context, limit int) (int64, error)
-	// LinksByHash returns the links with the keys, whether or not they are active or deleted, in any order. It leaves out
-	// keys without a link. The link of a key that is given twice may come twice. FindLink finds one.
+	// LinksByHash returns the links with the keys, whether or not they are active or deleted, in any order. A former hash
+	// stands for its link, here and in all methods that find links by hash. Keys without a link are left out. The link of
+	// a key that is given twice may come twice. FindLink finds one.
 	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)
 	// EdgeLinks returns the destinations of the links with the keys, in the order of the keys. A key without a link has
 	// the zero EdgeLink.

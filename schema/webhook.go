@@ -149,6 +149,7 @@ type LinkEvent struct {
 	DomainID     int64  `json:"domain_id"`
 	Host         string `json:"host"`
 	Hash         string `json:"hash"`
+	FormerHashes string `json:"former_hashes"`
 	URL          string `json:"url"`
 	Title        string `json:"title"`
 	Tags         string `json:"tags"`
@@ -181,6 +182,9 @@ func LinkOfEvent(data string) (Link, error) {
 	}
 	if e.TakenDown != 0 {
 		link.Stopped = TakenDown
+	}
+	if err := (TagsColumn{List: &link.FormerHashes}).Scan(e.FormerHashes); err != nil {
+		return link, err
 	}
 	return link, BehaviourColumn{Of: &link.Behaviour}.Scan(e.Behaviour)
 }

@@ -118,6 +118,18 @@
 // Made anew, the link gets a new row. Table link_gaps has the number of deleted links per 1024 ordinals, by which
 // schema.PageRange finds a page of any list.
 //
+// # Names
+//
+// All names of links are rows of table links: links themselves, and their former hashes (former_of). So one unique
+// index arbitrates them, creating a link costs what it cost, and a call that creates a link with a name that is being
+// renamed waits for that index and fails. In a table of their own, each new link would have to be looked up there, too.
+//
+// The row of a former hash looks like a purged link, with an ordinal below all others, so that only look-ups by hash
+// meet it. They follow it to the link in the same query. A link also has its former hashes in a column, so that reading
+// it takes no other row; statements that change one change both, under the lock on the account.
+//
+// If a deleted link loses its row to a new link with its hash, its former hashes become purged links.
+//
 // # Calls with an idempotency key
 //
 // A call is recorded with its links in the same transaction: after kill -9 both are there or neither. Which calls are

@@ -9,7 +9,7 @@ import (
 const (
 	linkColumns = `l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
 		coalesce(l.updated_at, l.created_at), l.version, l.title, l.tags, l.expires_at, l.expired_url, l.forward_query,
-		l.extension, ` + stopOfLink
+		l.extension, l.former_hashes, ` + stopOfLink
 	// stopOfLink is the schema.Stop of link l on domain d.
 	stopOfLink = `CASE WHEN l.ordinal < 0 THEN 'deleted' WHEN l.taken_down THEN 'taken_down'
 		WHEN (SELECT suspended FROM accounts WHERE id = l.account_id) THEN 'suspended'
@@ -17,8 +17,8 @@ const (
 	withDomain = ` LEFT JOIN domains d ON d.id = l.domain_id `
 	selectLink = `SELECT ` + linkColumns + ` FROM links l` + withDomain
 	// CROSS JOIN makes SQLite find the links by the keys.
-	byKeys = ` FROM {keys: $1 $2} CROSS JOIN links l` + withDomain + `WHERE l.domain_id = k.domain_id
-		AND l.hash = k.hash`
+	byKeys = ` FROM {keys: $1 $2} CROSS JOIN links n CROSS JOIN links l` + withDomain + `
+	WHERE n.domain_id = k.domain_id AND n.hash = k.hash AND ` + byName
 	linksByHash  = `SELECT ` + linkColumns + byKeys
 	destinations = `
 	SELECT k.place, l.id, l.account_id, l.url, l.active, l.expires_at, l.expired_url, l.forward_query, l.extension, ` +
@@ -36,7 +36,7 @@ const (
 		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0), l.created_at,
 		coalesce(l.updated_at, l.created_at), coalesce(l.version, 0), coalesce(l.title, ''), coalesce(l.tags, ''),
 		l.expires_at, coalesce(l.expired_url, ''), coalesce(l.forward_query, false), coalesce(l.extension, ''),
-		` + stopOfLink
+		coalesce(l.former_hashes, ''), ` + stopOfLink
 	// The links of linkPage if the account has deleted some: see schema.PageRange.
 	linkCounts = `SELECT link_count, deleted_links FROM accounts WHERE id = $1`
 	linkGaps   = `SELECT block, missing FROM link_gaps WHERE account_id = $1 ORDER BY block DESC`
@@ -46,8 +46,9 @@ const (
 	linksByID = selectLink + `WHERE l.id {in: $2} AND +l.account_id = $1 AND +l.ordinal > 0`
 	// The links of an account are on its own domains and on the default domain, so the index of hashes finds them.
 	// Postgres uses no index for ofOwner: it would read all links of the account.
-	ownedByHash = selectLink + `
-	WHERE l.` + ofOwner + ` AND l.hash {in: $2} AND +l.ordinal > 0 AND l.domain_id {among}` + domainsOfOwner + `{end}
+	ownedByHash = `SELECT ` + linkColumns + ` FROM links n CROSS JOIN links l` + withDomain + `
+	WHERE n.` + ofOwner + ` AND n.hash {in: $2} AND n.domain_id {among}` + domainsOfOwner + `{end} AND ` + byName + `
+		AND +l.ordinal > 0
 	ORDER BY l.domain_id <> 0, l.ordinal`
 	ofOwner        = `account_id IS NOT DISTINCT FROM $1`
 	domainsOfOwner = `SELECT id FROM domains WHERE account_id = $1 UNION ALL SELECT 0`
@@ -58,7 +59,7 @@ const (
 func linkFields(l *schema.Link) []any {
 	return []any{&l.ID, &l.AccountID, &l.DomainID, &l.Host, &l.Hash, &l.URL, &l.Active, &l.Ordinal, &l.CreatedAt,
 		&l.UpdatedAt, &l.Version, &l.Title, schema.TagsColumn{List: &l.Tags}, &l.ExpiresAt, &l.ExpiredURL,
-		&l.ForwardQuery, schema.BehaviourColumn{Of: &l.Behaviour}, &l.Stopped}
+		&l.ForwardQuery, schema.BehaviourColumn{Of: &l.Behaviour}, schema.TagsColumn{List: &l.FormerHashes}, &l.Stopped}
 }
 
 // keyLists returns the lists of {keys}.

@@ -17,12 +17,11 @@ const (
 	// none. LIMIT makes Postgres use the index: for a join it would scan a small table, and the plan stays when the table
 	// has grown.
 	hashHolders = `
-	SELECT k.place, (SELECT CASE WHEN ordinal < 0 THEN -account_id ELSE account_id END
+	SELECT k.place, (SELECT CASE
+			WHEN ordinal > 0 OR former_of IS NOT NULL AND (SELECT ordinal > 0 FROM links l WHERE l.id = links.former_of)
+			THEN account_id ELSE -account_id END
 		FROM links WHERE domain_id = k.domain_id AND hash = k.hash LIMIT 1)
 	FROM {keys: $1 $2} ORDER BY k.place`
-	// clearDeleted removes the row of an account's deleted link, so that its hash can be used again.
-	clearDeleted = `DELETE FROM links WHERE domain_id = $1 AND hash = $2 AND account_id = $3 AND ordinal < 0
-		RETURNING taken_down`
 )
 
 // creationLimits bound the links that one transaction creates, for which others wait, and the calls that wait.
@@ -240,9 +239,6 @@ func distinct(ids []int64) []int64 {
 	return slices.Compact(ids)
 }
 
-// errTaken is the outcome of links whose hash is in use.
-var errTaken = schema.Errorf(schema.CodeConflict, "the hash is in use on the domain")
-
 // claimHashes gives links without a hash a free one. Links whose hash is in use fail.
 func (c *creation) claimHashes(ctx context.Context, db Conn) error {
 	claimed := make(map[schema.LinkKey]bool, len(c.links))
@@ -282,7 +278,7 @@ func (c *creation) claimHashes(ctx context.Context, db Conn) error {
 		}
 		for _, n := range taken {
 			if i := unchecked[n]; n < chosen {
-				c.links[i].err = errTaken
+				c.links[i].err = schema.ErrHashTaken
 			} else {
 				again = append(again, i)
 			}
@@ -297,14 +293,14 @@ func (c *creation) grant(some []int) {
 	granted := make(map[schema.LinkKey]bool, len(some))
 	for _, i := range some {
 		if key := c.links[i].Key(); granted[key] {
-			c.links[i].err = errTaken
+			c.links[i].err = schema.ErrHashTaken
 		} else {
 			granted[key] = true
 		}
 	}
 }
 
-// taken returns the places in some of the links at which the hash is in use. It removes the rows of links that their
+// taken returns the places in some of the links at which the hash is in use. It frees the names of links that their
 // accounts have deleted.
 func (c *creation) taken(ctx context.Context, db Conn, some []int) (taken []int, err error) {
 	keys := make([]schema.LinkKey, len(some))
@@ -329,7 +325,7 @@ func (c *creation) taken(ctx context.Context, db Conn, some []int) (taken []int,
 		granted[link.Key()] = true
 		if holder != nil {
 			link.Remade = true
-			rests.get(value(&link.TakenDown), clearDeleted, link.DomainID, link.Hash, link.AccountID)
+			rests.freeDeleted(link.AccountID, link.Key(), &link.TakenDown)
 		}
 		return nil
 	})
@@ -337,7 +333,7 @@ func (c *creation) taken(ctx context.Context, db Conn, some []int) (taken []int,
 	case err != nil || len(rests.Parts) == 0:
 		return taken, err
 	case c.atOnce:
-		return nil, errTaken // under the lock, the row is removed
+		return nil, schema.ErrHashTaken // under the lock, the row is removed
 	default:
 		return taken, db.Send(ctx, &rests)
 	}

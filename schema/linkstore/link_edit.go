@@ -10,14 +10,17 @@ import (
 
 const (
 	// updateLink changes no row if the link has not the version $12, or the behaviour $14.
-	updateLink = `
+	updateLink = setLink + ofVersion
+	renameLink = setLink + `, hash = $18, former_hashes = $19` + ofVersion
+	setLink    = `
 	UPDATE links SET url = coalesce($2, url), title = coalesce($3, title), tags = coalesce($4, tags),
 		active = coalesce($5, active), expires_at = CASE WHEN $6 THEN $7 ELSE expires_at END,
 		expired_url = coalesce($8, expired_url), forward_query = coalesce($9, forward_query),
 		extension = coalesce($13, extension), password_hash = coalesce($15, password_hash),
 		folded_url = CASE WHEN CAST($2 AS text) IS NULL THEN folded_url ELSE $16 END,
 		folded_title = CASE WHEN CAST($3 AS text) IS NULL THEN folded_title ELSE $17 END, updated_at = $10,
-		version = version + 1
+		version = version + 1`
+	ofVersion = `
 	WHERE id = $1 AND ordinal > 0 AND (CAST($13 AS text) IS NULL OR extension = $14)
 		AND (NOT $11 OR version = $12)`
 	linkByID  = selectLink + `WHERE l.id = $1 AND l.ordinal > 0`
@@ -44,8 +47,8 @@ const (
 	// linkToRestore finds the link that was just restored, or otherwise the link to restore, or the link that replaced a
 	// deleted one.
 	linkToRestore = `
-	SELECT l.id, l.remade AND l.ordinal > 0, ` + justRestored + ` FROM links l
-	WHERE l.` + ofOwner + ` AND l.hash = $2 AND l.domain_id {among}` + domainsOfOwner + `{end}
+	SELECT l.id, l.remade AND l.ordinal > 0, ` + justRestored + ` FROM links n CROSS JOIN links l
+	WHERE n.` + ofOwner + ` AND n.hash = $2 AND n.domain_id {among}` + domainsOfOwner + `{end} AND ` + byName + `
 		AND (CAST($3 AS bigint) IS NULL OR l.domain_id = $3)
 		AND CASE WHEN l.ordinal > 0 THEN l.remade OR ` + justRestored + ` ELSE l.url <> '' AND l.updated_at > $4 END
 	ORDER BY NOT ` + justRestored + `, l.ordinal > 0, l.domain_id <> 0, l.ordinal DESC LIMIT 1`
@@ -71,7 +74,6 @@ const (
 		forward_query = false, extension = '', password_hash = '', folded_url = NULL, folded_title = NULL
 	WHERE id {among}
 		SELECT id FROM links WHERE ordinal < 0 AND url <> '' AND updated_at <= $1 LIMIT $2{for update skip locked}{end}`
-	setTakenDown = `UPDATE links SET taken_down = $3 WHERE domain_id = $1 AND hash = $2`
 )
 
 // errChanged is the outcome of a call for an earlier version of a link.
@@ -82,11 +84,20 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	var changed int64
 	var updated schema.Link
 	var b Batch
-	b.count(&changed, updateLink, updateArgs(link, edit, at)...)
+	if edit.Names != nil {
+		b.rename(link, edit, at)
+	} else {
+		b.count(&changed, updateLink, updateArgs(link, edit, at)...)
+	}
 	b.get(linkFields(&updated), linkByID, link.ID)
 	err := s.sendInTurn(ctx, link.AccountID, &b)
-	if err == nil && changed == 0 {
+	switch {
+	case err == nil && edit.Names == nil && changed == 0:
 		err = errChanged
+	case edit.Names != nil && schema.ErrorCode(err) == schema.CodeConflict:
+		err = schema.ErrHashTaken
+	case edit.Names != nil:
+		err = s.orChanged(ctx, *link, err)
 	}
 	if err != nil {
 		return wrap(err, "update link %d", link.ID)
@@ -119,12 +130,18 @@ func (s *Store) DeleteUnchanged(ctx context.Context, link schema.Link, at time.T
 	b.execOne(holdVersion, link.AccountID, link.ID, link.Version)
 	b.deleteLinks(new([]int64), link.AccountID, []int64{link.ID}, at)
 	err := s.sendInTurn(ctx, link.AccountID, &b)
+	err = s.orChanged(ctx, link, err)
+	return wrap(err, "delete version %d of link %d of account %d", link.Version, link.ID, link.AccountID)
+}
+
+// orChanged returns errChanged for CodeNotFound of a call for a link that is still there.
+func (s *Store) orChanged(ctx context.Context, link schema.Link, err error) error {
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		if links, unread := s.LinksByID(ctx, link.AccountID, []int64{link.ID}); unread != nil || len(links) > 0 {
-			err = cmp.Or(unread, errChanged)
+			return cmp.Or(unread, errChanged)
 		}
 	}
-	return wrap(err, "delete version %d of link %d of account %d", link.Version, link.ID, link.AccountID)
+	return err
 }
 
 // deleteLinks adds the statements that delete links of an account, which the transaction has locked, as statements that
@@ -274,6 +291,9 @@ func (s *Store) PurgeLinks(ctx context.Context, deletedBy time.Time, limit int) 
 
 // SetTakenDown implements schema.LinkStore.
 func (s *Store) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
-	err := execOne(ctx, s.db, setTakenDown, domainID, hash, takenDown)
+	var b Batch
+	b.execOne(setTakenDown, domainID, hash, takenDown)
+	b.exec(setNamesTakenDown, domainID, hash, takenDown)
+	err := s.db.Send(ctx, &b)
 	return wrap(err, "set taken down of link %q on domain %d", hash, domainID)
 }

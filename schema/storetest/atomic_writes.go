@@ -237,6 +237,22 @@ var writings = []writing{
 			return s.UpdateLink(ctx, &edited, schema.LinkEdit{Title: new("new")}, hour(1))
 		}
 	}},
+	{"UpdateLink", "with other names, one of a deleted link", func(f fixture) call {
+		link := f.link("one")
+		addWebhook(f.t, f.store, f.owner.ID, func(h *schema.Webhook) { h.Hash = link.Hash })
+		addShare(f.t, f.store, f.owner.ID, f.name, func(s *schema.Share) {
+			s.LinkID, s.Hash, s.DomainID = link.ID, link.Hash, new(int64)
+		})
+		former, gone := link.Hash, f.link("two")
+		rename(f.t, f.store, &gone, gone.Hash+"-now")
+		testkit.Must(f.t, f.store.DeleteLink(f.t.Context(), gone, hour(1)))
+		rename(f.t, f.store, &link, former+"-now")
+		return func(ctx context.Context, s schema.Database) error {
+			edited := link
+			return s.UpdateLink(ctx, &edited, schema.LinkEdit{Names: &schema.LinkNames{Hash: gone.Hash,
+				Former: []string{link.Hash}}}, hour(2))
+		}
+	}},
 	{"RenameTag", "", func(f fixture) call {
 		addTagged(f.t, f.store, f.owner.ID, f.name, "a b")
 		return func(ctx context.Context, s schema.Database) error {

@@ -77,7 +77,7 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 		}
 	}
 	const byID = "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"
-	const byHash = "SEARCH l USING INDEX sqlite_autoindex_links_1 (domain_id=? AND hash=?)"
+	const byHash = "SEARCH n USING INDEX sqlite_autoindex_links_1 (domain_id=? AND hash=?)"
 	plans.Want(t, "Links", "a.link_count", "(account_id=? AND ordinal>? AND ordinal<?)")
 	plans.Want(t, "Links", "l.ordinal > CAST($2", "(account_id=? AND ordinal>?)")
 	plans.Want(t, "LinkIDs", "l.ordinal > CAST($2", "(account_id=? AND ordinal>?)")
@@ -89,7 +89,7 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 	plans.Want(t, "LinksByHash", "", byHash)
 	plans.Want(t, "EdgeLinks", "", byHash)
 	plans.Want(t, "CreateLinks", "k.place", "SEARCH links USING INDEX sqlite_autoindex_links_1 (domain_id=? AND hash=?)")
-	plans.Want(t, "OwnedLinks", "", "SEARCH l USING INDEX links_of_account (account_id=? AND hash=?)")
+	plans.Want(t, "OwnedLinks", "", "SEARCH n USING INDEX links_of_account (account_id=? AND hash=?)")
 	plans.Want(t, "RestoreLink", "hash = $2", "USING INDEX links_of_account (account_id=? AND hash=?)")
 	plans.Want(t, "TagCounts", "", "SEARCH links USING COVERING INDEX links_by_tags (account_id=?)")
 	plans.Want(t, "CountAttempts", "DELETE", "SEARCH attempts USING PRIMARY KEY (begins_at<?)")
