@@ -24,7 +24,7 @@ type ReportStore interface {
 	// Report reports the clicks that a query selects. All counts are of one moment. CodeInternal for a query that Check
 	// refuses. It returns approximate counts if the query needs more detail than ReportDetail says.
 	Report(ctx context.Context, query ReportQuery) (Report, error)
-	// ClickSeries returns the clicks of each of these links of an account, by people and bots together, one number per
+	// ClickSeries returns the clicks of each of these links of an account, of all kinds together, one number per
 	// period. bounds divides the periods, like a query's. Links without clicks are left out.
 	ClickSeries(ctx context.Context, accountID int64, linkIDs []int64, bounds []time.Time) (map[int64][]int64, error)
 	// ReportDetail returns the detail that the store keeps of old clicks.
@@ -123,24 +123,27 @@ func (q *ReportQuery) Check() error {
 	return nil
 }
 
-// Period counts clicks of a time. Clicks of device Bot are bots, all others are people.
-type Period struct{ People, Bots int64 }
+// Period counts clicks of a time. Clicks of device Bot are bots, all others are people. Imported clicks were counted by
+// other services, which do not say whose they are: see HistoryStore.
+type Period struct{ People, Bots, Imported int64 }
 
 // Add adds the clicks of another time.
 func (p *Period) Add(more Period) {
 	p.People += more.People
 	p.Bots += more.Bots
+	p.Imported += more.Imported
 }
 
 // Total returns the number of clicks.
-func (p Period) Total() int64 { return p.People + p.Bots }
+func (p Period) Total() int64 { return p.People + p.Bots + p.Imported }
 
 // Report holds the counts of a query. Its names count people.
 type Report struct {
 	Series   []Period // Series[i] is the time from Bounds[i] to Bounds[i+1]
 	Previous Period
 	Names    map[Dimension][]NameCount // the most frequent ones, ties ordered by name; "" means unknown, or the link's URL
-	Links    []LinkCount               // the links with the most clicks, including bots; ties ordered by ID
+	Links    []LinkCount               // the links with the most clicks of all kinds; ties ordered by ID
+	Sources  []NameCount               // of all imported clicks, most clicks first, ties ordered by name
 	Visitors *Visitors                 // nil unless the query asks for them and has no filter
 }
 
@@ -158,6 +161,16 @@ const MaxExactVisitors = 1024
 
 // CountsVisitors reports whether the query is answered with visitors.
 func (q *ReportQuery) CountsVisitors() bool { return q.Visitors && len(q.Filter) == 0 }
+
+// CountsImported reports whether the query selects imported clicks, by the names that they have.
+func (q *ReportQuery) CountsImported() bool {
+	for by, name := range q.Filter {
+		if name != importedNames[by] {
+			return false
+		}
+	}
+	return true
+}
 
 // NewReport returns an empty report for a query.
 func NewReport(q ReportQuery) Report {

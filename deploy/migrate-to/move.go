@@ -88,6 +88,9 @@ func (m *move) moveClicks(ctx context.Context) (id schema.MoveID, err error) {
 			return sqlite.ExportVisitors(ctx, m.from.Clicks(), each)
 		},
 		Gaps: func(ctx context.Context) ([]schema.Gap, error) { return sqlite.ExportGaps(ctx, m.from.Clicks()) },
+		Histories: func(ctx context.Context, each func(schema.History) error) error {
+			return sqlite.ExportHistories(ctx, m.from.Clicks(), each)
+		},
 	})
 	if err == nil {
 		m.say("%d counted clicks are in ClickHouse, after %v", clicks, time.Since(began).Round(time.Millisecond))

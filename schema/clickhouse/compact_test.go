@@ -210,7 +210,7 @@ func TestCompact(t *testing.T) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "compacted months", len(done), 0)
 		wantHours(t, store, monthsAgo(14))
-		testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 5)
+		testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 6)
 	})
 	t.Run("does nothing on a cluster, and says so once", func(t *testing.T) {
 		cluster, err := clickhouse.OnCluster(clickhouse.Config{DSN: dsn, Cluster: "main"})

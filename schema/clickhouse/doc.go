@@ -88,6 +88,17 @@
 // Compaction keeps all dimensions and the UTC day. compacted_months says from which day on hours are known, see
 // ClickStore.ReportDetail.
 //
+// # Imported clicks
+//
+// What a source says about a link is one row of table imported_clicks, with an array of days and one of clicks. So a
+// replacement is one insert of one row: no query sees a part of it, and a repetition inserts the same once more, with a
+// higher version. Reads take the row with the highest version (FINAL). Weighted rows of clicks, as compaction makes
+// them, could not be replaced without replacing a partition, and would be people in every projection.
+//
+// Imported clicks are parts of the queries of statistics and counts. A report reads them by one query before all
+// others. The links that have any are pinned: the server returns their clicks however few they are, and the store ranks
+// the sums.
+//
 // # Clusters
 //
 // With Config.Cluster, each node keeps rows in a ReplicatedMergeTree table, and a Distributed table unites them. The

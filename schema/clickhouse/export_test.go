@@ -33,7 +33,7 @@ type ReportPart struct {
 
 // ReportParts returns the queries of a report, in order of their groups.
 func ReportParts(q schema.ReportQuery) (all []ReportPart) {
-	for _, part := range partsOf(q) {
+	for _, part := range partsOf(q, nil) {
 		all = append(all, ReportPart{part.query, part.args, part.settings})
 	}
 	return all
@@ -44,15 +44,25 @@ const RankedDays = rankedDays
 
 // ScanReport reads a report in the last way that a cluster tries, JoinedReport in the way of one server.
 func (c *ClickStore) ScanReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
-	r, err := c.readParts(ctx, q, scansOf(q)...)
+	imported, err := c.readImported(ctx, q)
+	if err != nil {
+		return schema.Report{}, err
+	}
+	r, err := c.readParts(ctx, q, scansOf(q, imported.pinned())...)
+	imported.addTo(r)
 	return r.report(), err
 }
 
 func (c *ClickStore) JoinedReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
-	r, err := c.readParts(ctx, q, joined(partsOf(q)))
+	imported, err := c.readImported(ctx, q)
+	if err != nil {
+		return schema.Report{}, err
+	}
+	r, err := c.readParts(ctx, q, joined(partsOf(q, imported.pinned())))
 	if err == nil && !r.consistent() {
 		err = schema.Errorf(schema.CodeInternal, "the totals of a table that does not change differ: %v", r.totals)
 	}
+	imported.addTo(r)
 	return r.report(), err
 }
 

@@ -53,6 +53,8 @@ type Counted struct {
 	// Visitors are those of the clicks, of links and of accounts.
 	Visitors func(ctx context.Context, each func(schema.CountedVisitor) error) error
 	Gaps     func(ctx context.Context) ([]schema.Gap, error)
+	// Histories are the clicks that the store has not counted, but imported.
+	Histories func(ctx context.Context, each func(schema.History) error) error
 }
 
 // Import makes the store count what another store has counted: clicks by quarter of an hour with all dimensions, and
@@ -97,7 +99,8 @@ func (m *movement) claim(ctx context.Context, id schema.MoveID) error {
 	if err := m.store.conn.QueryRow(ctx, selectMovedFrom, source, source).Scan(&same, &others); err != nil {
 		return err
 	}
-	if err := m.store.conn.QueryRow(ctx, "SELECT count() FROM clicks").Scan(&rows); err != nil {
+	const all = "SELECT (SELECT count() FROM clicks) + (SELECT count() FROM imported_clicks)"
+	if err := m.store.conn.QueryRow(ctx, all).Scan(&rows); err != nil {
 		return err
 	}
 	switch {
@@ -135,6 +138,9 @@ func (m *movement) fill(ctx context.Context) error {
 		return err
 	}
 	if err := m.importVisitors(ctx); err != nil {
+		return err
+	}
+	if err := m.importHistories(ctx); err != nil {
 		return err
 	}
 	gaps, err := m.from.Gaps(ctx)

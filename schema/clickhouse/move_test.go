@@ -38,6 +38,9 @@ func countedBy(store *sqlite.ClickStore, path string) clickhouse.Counted {
 			return sqlite.ExportVisitors(ctx, path, each)
 		},
 		Gaps: func(ctx context.Context) ([]schema.Gap, error) { return sqlite.ExportGaps(ctx, path) },
+		Histories: func(ctx context.Context, each func(schema.History) error) error {
+			return sqlite.ExportHistories(ctx, path, each)
+		},
 	}
 }
 

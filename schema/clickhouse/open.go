@@ -27,11 +27,14 @@ type ClickStore struct {
 	// turns holds a value per call of a worker that is under way. There is a worker per partition, and the driver fails a
 	// call that does not get a connection within the timeout of dialing.
 	turns chan struct{}
+	// histories holds a value while a call replaces imported clicks.
+	histories chan struct{}
 }
 
 var (
 	_ schema.PositionStore = (*ClickStore)(nil)
 	_ schema.ReportStore   = (*ClickStore)(nil)
+	_ schema.HistoryStore  = (*ClickStore)(nil)
 )
 
 // New returns a store that connects to the servers when it is used. The database must exist. It may lack the schema
@@ -96,7 +99,7 @@ func (c *ClickStore) whenUp(ctx context.Context, f func() error) error {
 
 func newStore(conn driver.Conn, options *ch.Options, l layout) *ClickStore {
 	c := &ClickStore{conn: conn, options: options, layout: l, within: insertWithin,
-		turns: make(chan struct{}, max(1, options.MaxOpenConns-spareConns))}
+		turns: make(chan struct{}, max(1, options.MaxOpenConns-spareConns)), histories: make(chan struct{}, 1)}
 	c.names = namebound.New(c.loadNames)
 	return c
 }

@@ -25,7 +25,7 @@ const maxReads = 3
 // projection several times faster than a query that joins them. The store adds up what they return. All counts are of
 // one moment if each query has counted as many clicks, because counts only grow. If clicks of the report are counted
 // during each of maxReads reads, one server answers all queries from one snapshot; the nodes of a cluster have no
-// common one and scan the rows.
+// common one and scan the rows. Imported clicks do not depend on the others; they are read first, by one query.
 func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
 	if err := q.Check(); err != nil {
 		return schema.Report{}, err
@@ -40,24 +40,30 @@ func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.R
 }
 
 func (c *ClickStore) readReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
-	parts := partsOf(q)
+	imported, err := c.readImported(ctx, q)
+	if err != nil {
+		return schema.Report{}, err
+	}
+	parts := partsOf(q, imported.pinned())
 	for range maxReads {
 		r, err := c.readParts(ctx, q, parts...)
 		if err != nil {
 			return schema.Report{}, err
 		}
 		if r.consistent() {
+			imported.addTo(r)
 			return c.withKept(ctx, r)
 		}
 	}
 	last := []reportPart{joined(parts)}
 	if c.layout.Cluster != "" {
-		last = scansOf(q)
+		last = scansOf(q, imported.pinned())
 	}
 	r, err := c.readParts(ctx, q, last...)
 	if err != nil {
 		return schema.Report{}, err
 	}
+	imported.addTo(r)
 	return c.withKept(ctx, r)
 }
 

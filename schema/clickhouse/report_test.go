@@ -31,6 +31,12 @@ func TestReportReads(t *testing.T) {
 		source.Fill(batch, 0, 30_000)
 		testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	}
+	// Links with few clicks and many imported ones are among the most clicked links.
+	imported := func(link int64) schema.History {
+		day := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
+		return storetest.HistoryOf(storetest.HotAccount, link, "bitly", day, 10_000, link)
+	}
+	testkit.Must(t, store.SetHistories(t.Context(), imported(7919), imported(7920), imported(storetest.HotLink+1)))
 	utc, west := time.UTC, time.FixedZone("west", -5*3600)
 	link, some := []int64{storetest.HotLink}, []int64{storetest.HotLink, 7919}
 	filter := map[schema.Dimension]string{schema.ByCountry: "AZ"}

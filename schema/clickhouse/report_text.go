@@ -74,8 +74,8 @@ func reportGroups(q schema.ReportQuery) []reportGroup {
 
 // partsOf returns the queries of a report: one per group, and one of the edges of the groups that the server does not
 // rank.
-func partsOf(q schema.ReportQuery) []reportPart {
-	b := newReportBuilder(q)
+func partsOf(q schema.ReportQuery, pinned []int64) []reportPart {
+	b := newReportBuilder(q, pinned)
 	parts := []reportPart{b.series()}
 	scanned := map[int]reportGroup{}
 	for number, group := range b.groups {
@@ -101,8 +101,8 @@ func partsOf(q schema.ReportQuery) []reportPart {
 
 // scansOf returns one query that reads the clicks of a report, with those of the time before, as rows, and one of
 // visitors.
-func scansOf(q schema.ReportQuery) (parts []reportPart) {
-	b, all := newReportBuilder(q), map[int]reportGroup{}
+func scansOf(q schema.ReportQuery, pinned []int64) (parts []reportPart) {
+	b, all := newReportBuilder(q, pinned), map[int]reportGroup{}
 	for number, group := range b.groups {
 		if group.visitors {
 			parts = append(parts, b.visitors(number))
@@ -126,14 +126,16 @@ type reportBuilder struct {
 	filter          string // condition that begins with AND
 	args            []any  // of the filter
 	firstDay, after time.Time
+	// pinned are links whose clicks are returned however few they are.
+	pinned []int64
 }
 
-func newReportBuilder(q schema.ReportQuery) *reportBuilder {
+func newReportBuilder(q schema.ReportQuery, pinned []int64) *reportBuilder {
 	b := &reportBuilder{query: q, groups: reportGroups(q), from: q.Bounds[0], to: q.End(),
-		account: fmt.Sprintf("account_id = %d", q.AccountID)}
+		account: fmt.Sprintf("account_id = %d", q.AccountID), pinned: pinned}
 	b.begins = unixTimes(append([]time.Time{q.Previous}, q.Bounds[:len(q.Bounds)-1]...))
 	if q.Links != nil {
-		b.links = "link_id IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(q.Links)), ", "), "[]") + ")"
+		b.links = "link_id IN " + listOf(q.Links)
 	}
 	for _, by := range dimensions {
 		if name, ok := q.Filter[by]; ok {
@@ -243,9 +245,12 @@ func (b *reportBuilder) names(number int, group reportGroup) reportPart {
 	if !group.ranked {
 		return b.part(projection, b.counts(head, group.columns, where))
 	}
-	column, rank := group.columns[0], "people"
+	column, rank, limit := group.columns[0], "people", b.query.Limit
 	if column == linkColumn {
 		rank = "people + bots"
+		if len(b.pinned) > 0 {
+			rank, limit = fmt.Sprintf("link_id IN %s DESC, %s", listOf(b.pinned), rank), limit+len(b.pinned)
+		}
 	}
 	var sums []string
 	if b.hasDays() {
@@ -261,7 +266,7 @@ func (b *reportBuilder) names(number int, group reportGroup) reportPart {
 	}
 	return b.part(projection, fmt.Sprintf(`SELECT %s, people, bots, all_people, all_bots, %[6]s
 FROM (SELECT %[2]s, people, bots, sum(people) OVER () AS all_people, sum(bots) OVER () AS all_bots FROM (%s))
-ORDER BY %s DESC, %[2]s LIMIT %[5]d`, head, column, from, rank, b.query.Limit, noVisitors))
+ORDER BY %s DESC, %[2]s LIMIT %[5]d`, head, column, from, rank, limit, noVisitors))
 }
 
 // edges is the condition for the report's clicks that are not of whole UTC days; "" if there are none.
@@ -326,9 +331,19 @@ func (b *reportBuilder) first(groups map[int]reportGroup) string {
 	if len(ranked) == 0 {
 		return ""
 	}
+	pinned := ""
+	if len(b.pinned) > 0 {
+		pinned = fmt.Sprintf("number = %d AND toInt64OrZero(names[1]) IN %s DESC, ", ofLinks, listOf(b.pinned))
+	}
 	return fmt.Sprintf(`
-ORDER BY number, people + if(number = %d, bots, 0) DESC, if(number = %[1]d, toInt64OrZero(names[1]), 0), names
-LIMIT %[2]d BY number, begin, if(number IN (%[3]s), [], names)`, ofLinks, b.query.Limit, strings.Join(ranked, ", "))
+ORDER BY number, %speople + if(number = %[2]d, bots, 0) DESC, if(number = %[2]d, toInt64OrZero(names[1]), 0), names
+LIMIT %[3]d BY number, begin, if(number IN (%[4]s), [], names)`, pinned, ofLinks, b.query.Limit+len(b.pinned),
+		strings.Join(ranked, ", "))
+}
+
+// listOf returns a list of IDs, of at least one.
+func listOf(ids []int64) string {
+	return "(" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ", "), "[]") + ")"
 }
 
 // days is the condition for the UTC days from one to before another.

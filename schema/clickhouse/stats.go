@@ -18,14 +18,16 @@ const (
 	// another level of the query.
 	linkStats = `
 	SELECT toDate(clicked_at) AS day, device, browser, ` + people + ` + ` + bots + `
-	FROM clicks WHERE link_id = ? GROUP BY day, device, browser`
-	clickCounts = `SELECT link_id, ` + people + ` + ` + bots + ` FROM clicks WHERE link_id IN (?) GROUP BY link_id`
+	FROM clicks WHERE link_id = ? GROUP BY day, device, browser` + unionAll + importedStats
+	clickCounts = `SELECT link_id, ` + people + ` + ` + bots + ` FROM clicks WHERE link_id IN (?) GROUP BY link_id` +
+		unionAll + importedCounts
 	ownedCounts = `SELECT link_id, ` + people + ` + ` + bots +
-		` FROM clicks WHERE account_id = ? AND link_id BETWEEN ? AND ? GROUP BY link_id`
-	linkTotals = `SELECT toUInt8(0) AS of_account, link_id AS id, toInt64(` + people + `), toInt64(` + bots + `)
-	FROM clicks WHERE link_id IN (?) GROUP BY link_id`
-	accountTotals = `SELECT toUInt8(1) AS of_account, account_id AS id, toInt64(` + people + `), toInt64(` + bots + `)
-	FROM clicks WHERE account_id IN (?) GROUP BY account_id`
+		` FROM clicks WHERE account_id = ? AND link_id BETWEEN ? AND ? GROUP BY link_id` + unionAll + importedOwned
+	linkTotals = `SELECT toUInt8(0) AS of_account, link_id AS id, toInt64(` + people + `), toInt64(` + bots + `),
+	toInt64(0) FROM clicks WHERE link_id IN (?) GROUP BY link_id` + unionAll + importedOfLinks
+	accountTotals = `SELECT toUInt8(1) AS of_account, account_id AS id,
+	toInt64(` + people + `), toInt64(` + bots + `), toInt64(0) FROM clicks WHERE account_id IN (?) GROUP BY account_id` +
+		unionAll + importedOfAccounts
 )
 
 // LinkStats implements schema.ClickStore.
@@ -34,7 +36,7 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 	defer cancel()
 	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
 	days, browsers := map[time.Time]int64{}, map[string]int64{}
-	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("link_clients"))), linkStats, linkID)
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("link_clients"))), linkStats, linkID, linkID)
 	err = forEachRow(rows, err, func() error {
 		var day time.Time
 		var device, browser string
@@ -68,21 +70,24 @@ func (c *ClickStore) ClickCounts(ctx context.Context, accountID int64, linkIDs [
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	query, projection, args := clickCounts, "link_clients", []any{linkIDs}
+	query, projection, args := clickCounts, "link_clients", []any{linkIDs, linkIDs}
 	if len(linkIDs) > listed {
 		query, projection, args = ownedCounts, "account_links", []any{accountID, slices.Min(linkIDs), slices.Max(linkIDs)}
+		args = append(args, args...)
 	}
 	asked, counts := make(map[int64]bool, len(linkIDs)), make(map[int64]int64, len(linkIDs))
 	for _, id := range linkIDs {
 		asked[id] = true
 	}
-	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(projectionSettings(projection))), query, args...)
+	settings := projectionSettings(projection)
+	settings["max_query_size"] = maxReportQuery // it names the links twice
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(settings)), query, args...)
 	err = forEachRow(rows, err, func() error {
 		var link int64
 		var total uint64
 		err := rows.Scan(&link, &total)
 		if asked[link] {
-			counts[link] = int64(total)
+			counts[link] += int64(total)
 		}
 		return err
 	})
@@ -99,7 +104,8 @@ func (c *ClickStore) ClickSeries(
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("link_quarters"))), seriesOf(bounds), linkIDs)
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("link_quarters"))), seriesOf(bounds), linkIDs,
+		linkIDs)
 	err = forEachRow(rows, err, func() error {
 		var link, clicks int64
 		var begin uint32
@@ -112,8 +118,13 @@ func (c *ClickStore) ClickSeries(
 
 func seriesOf(bounds []time.Time) string {
 	return fmt.Sprintf(`SELECT link_id, roundDown(toUnixTimestamp(%s), %s) AS begin, toInt64(%s + %s)
-	FROM clicks WHERE link_id IN (?) AND %s GROUP BY link_id, begin`,
-		quarter, unixTimes(bounds[:len(bounds)-1]), people, bots, quarters(bounds[0], bounds[len(bounds)-1]))
+	FROM clicks WHERE link_id IN (?) AND %s GROUP BY link_id, begin
+	UNION ALL
+	SELECT link_id, toUInt32(toUInt32(toUInt16(day)) * 86400 + %d) AS begin, toInt64(sum(n))
+	FROM `+importedDays+` WHERE link_id IN (?) AND toUInt16(day) >= %d AND toUInt16(day) < %d AND n > 0
+	GROUP BY link_id, day`,
+		quarter, unixTimes(bounds[:len(bounds)-1]), people, bots, quarters(bounds[0], bounds[len(bounds)-1]),
+		schema.ImportedAt(0).Unix(), schema.ImportedSince(bounds[0]), schema.ImportedSince(bounds[len(bounds)-1]))
 }
 
 const unionAll = "\nUNION ALL\n"
@@ -135,10 +146,10 @@ func (c *ClickStore) ClickTotals(
 	var queries []string
 	var args []any
 	if len(links) > 0 {
-		queries, args = append(queries, linkTotals), append(args, links)
+		queries, args = append(queries, linkTotals), append(args, links, links)
 	}
 	if len(accounts) > 0 {
-		queries, args = append(queries, accountTotals), append(args, accounts)
+		queries, args = append(queries, accountTotals), append(args, accounts, accounts)
 	}
 	if len(queries) == 0 {
 		return ofLinks, ofAccounts, nil
@@ -150,12 +161,13 @@ func (c *ClickStore) ClickTotals(
 		var ofAccount uint8
 		var id int64
 		var clicks schema.Period
-		err := rows.Scan(&ofAccount, &id, &clicks.People, &clicks.Bots)
+		err := rows.Scan(&ofAccount, &id, &clicks.People, &clicks.Bots, &clicks.Imported)
+		sums := ofLinks
 		if ofAccount == 1 {
-			ofAccounts[id] = clicks
-		} else {
-			ofLinks[id] = clicks
+			sums = ofAccounts
 		}
+		clicks.Add(sums[id])
+		sums[id] = clicks
 		return err
 	})
 	return ofLinks, ofAccounts, wrap(err, "read clicks of %d links and %d accounts", len(links), len(accounts))

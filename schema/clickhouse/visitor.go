@@ -95,7 +95,7 @@ func (c *ClickStore) withKept(ctx context.Context, r *reportReader) (schema.Repo
 	if !r.query.CountsVisitors() {
 		return r.report(), nil
 	}
-	b, found := newReportBuilder(r.query), uint64(0)
+	b, found := newReportBuilder(r.query, nil), uint64(0)
 	kept, where := b.keptVisitors()
 	err := c.conn.QueryRow(c.readContext(ctx, rowSettings()),
 		"SELECT count() FROM (SELECT owner FROM kept_visitors WHERE "+where+" LIMIT 1)").Scan(&found)

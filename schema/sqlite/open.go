@@ -20,8 +20,8 @@ import (
 type ClickStore struct {
 	db *database
 
-	recent, ownedQuarters, visitors, marks *upsert
-	markOf, logVisits                      *sql.Stmt // of the connection that writes
+	recent, ownedQuarters, visitors, marks, importedDays *upsert
+	markOf, logVisits                                    *sql.Stmt // of the connection that writes
 
 	idle       chan *aggregate // holds the only one, unless a batch is being inserted
 	settling   settling        // belongs to who holds the aggregate, as the next one does
@@ -31,8 +31,9 @@ type ClickStore struct {
 }
 
 var (
-	_ schema.ClickStore  = (*ClickStore)(nil)
-	_ schema.ReportStore = (*ClickStore)(nil)
+	_ schema.ClickStore   = (*ClickStore)(nil)
+	_ schema.ReportStore  = (*ClickStore)(nil)
+	_ schema.HistoryStore = (*ClickStore)(nil)
 )
 
 // OpenClickStore opens the file at path, which it creates if needed in an existing folder, and brings its schema up to
@@ -77,6 +78,7 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 		{&c.visitors, "visitors (owner, day, visitors)", mergeVisitors},
 		{&c.marks, "marks (partition, incarnation, lane, seq, clicks)",
 			"seq = max(seq, excluded.seq), clicks = clicks + excluded.clicks"},
+		{&c.importedDays, "imported_days (account_id, day, link_id, source, clicks)", "clicks = excluded.clicks"},
 	} {
 		if *into.upsert, err = prepareUpsert(ctx, c.db.write, into.table, into.onMerge); err != nil {
 			return err

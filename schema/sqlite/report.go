@@ -234,10 +234,19 @@ func (r *reportReader) read() error {
 	if err := r.readSeries(series, unit); err != nil {
 		return err
 	}
+	if r.query.CountsImported() {
+		links = append(links, importedTable(ofLinks, "link_id"))
+		if err := r.readImported(ofLinks); err != nil {
+			return err
+		}
+	}
 	if err := r.readVisitors(); err != nil {
 		return err
 	}
 	r.args[2] = quarterOf(r.query.Bounds[0])
+	if err := r.readSources(ofLinks); err != nil {
+		return err
+	}
 	if r.query.TopLinks {
 		if err := r.readLinks(links); err != nil {
 			return err

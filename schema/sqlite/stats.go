@@ -16,19 +16,25 @@ const (
 	// The links are one JSON array, so that one statement serves any number of them.
 	clickCounts = `
 	SELECT value, coalesce((SELECT total FROM settled_totals WHERE link_id = value), 0) +
-		coalesce((SELECT sum(total) FROM recent WHERE link_id = value), 0) AS clicks
+		coalesce((SELECT sum(total) FROM recent WHERE link_id = value), 0) +
+		coalesce((SELECT sum(clicks) FROM imported WHERE link_id = value), 0) AS clicks
 	FROM json_each(?) WHERE clicks > 0`
 	// Those of most links in a range are read faster by the range.
 	rangeCounts = `
 	SELECT link_id, total FROM settled_totals WHERE link_id BETWEEN ?1 AND ?2
 	UNION ALL
-	SELECT link_id, sum(total) FROM recent WHERE link_id BETWEEN ?1 AND ?2 GROUP BY link_id`
+	SELECT link_id, sum(total) FROM recent WHERE link_id BETWEEN ?1 AND ?2 GROUP BY link_id
+	UNION ALL
+	SELECT link_id, sum(clicks) FROM imported WHERE link_id BETWEEN ?1 AND ?2 GROUP BY link_id`
 	clickSeries = `
 	SELECT link_id, quarter, people + bots FROM settled_quarters
 	WHERE ` + ofQueryLinks + ` AND quarter >= ?2 AND quarter < ?3
 	UNION ALL
 	SELECT link_id, quarter, sum(total) FROM recent
-	WHERE ` + ofQueryLinks + ` AND quarter >= ?2 AND quarter < ?3 GROUP BY link_id, quarter`
+	WHERE ` + ofQueryLinks + ` AND quarter >= ?2 AND quarter < ?3 GROUP BY link_id, quarter
+	UNION ALL
+	SELECT link_id, day * 96 + ?6, sum(clicks) FROM imported_days
+	WHERE ` + ofQueryLinks + ` AND day >= ?4 AND day < ?5 AND clicks > 0 GROUP BY link_id, day`
 )
 
 // The statistics of a link ?1, with the arguments of a report of all time.
@@ -69,7 +75,10 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 			return err
 		}
 		rows, err = tx.query(ctx, linkBrowsers, args...)
-		return scanCounts(rows, err, stats.Browsers)
+		if err := scanCounts(rows, err, stats.Browsers); err != nil {
+			return err
+		}
+		return addImportedStats(ctx, tx, linkID, &stats, days)
 	})
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: dateOf(day), Total: days[day]})
@@ -113,7 +122,8 @@ func (c *ClickStore) ClickSeries(
 	if err != nil {
 		return nil, wrap(err, "encode link IDs")
 	}
-	rows, err := c.db.query(ctx, clickSeries, string(ids), quarterOf(bounds[0]), quarterOf(q.End()))
+	rows, err := c.db.query(ctx, clickSeries, string(ids), quarterOf(bounds[0]), quarterOf(q.End()),
+		schema.ImportedSince(bounds[0]), schema.ImportedSince(q.End()), importedQuarter)
 	err = forEachRow(rows, err, func() error {
 		var link, quarter, clicks int64
 		err := rows.Scan(&link, &quarter, &clicks)
@@ -130,10 +140,10 @@ func (c *ClickStore) ClickTotals(
 	ofLinks, ofAccounts = map[int64]schema.Period{}, map[int64]schema.Period{}
 	err = c.db.view(ctx, func(tx *snapshot) error {
 		for _, read := range []struct {
-			query string
-			ids   []int64
-			sums  map[int64]schema.Period
-		}{{linkTotals, links, ofLinks}, {accountTotals, accounts, ofAccounts}} {
+			query, imported string
+			ids             []int64
+			sums            map[int64]schema.Period
+		}{{linkTotals, importedOfLinks, links, ofLinks}, {accountTotals, importedOfAccounts, accounts, ofAccounts}} {
 			if len(read.ids) == 0 {
 				continue
 			}
@@ -153,6 +163,10 @@ func (c *ClickStore) ClickTotals(
 				return err
 			})
 			if err != nil {
+				return err
+			}
+			rows, err = tx.query(ctx, read.imported, args[0])
+			if err := scanImported(rows, err, read.sums); err != nil {
 				return err
 			}
 		}

@@ -17,10 +17,11 @@ import (
 type ClickStores interface {
 	schema.ClickStore
 	schema.ReportStore
+	schema.HistoryStore
 }
 
-// TestClickStore checks every outcome that ClickStore and ReportStore document, and accepts what the contracts leave
-// open. TestPositions is for stores that count a topic.
+// TestClickStore checks every outcome that ClickStore, ReportStore and HistoryStore document, and accepts what the
+// contracts leave open. TestPositions is for stores that count a topic.
 func TestClickStore[S ClickStores](t *testing.T, opens Open[S]) {
 	open := asClickStores(opens)
 	t.Run("counting", func(t *testing.T) { TestCounting(t, open) })
@@ -29,6 +30,8 @@ func TestClickStore[S ClickStores](t *testing.T, opens Open[S]) {
 	t.Run("reports", func(t *testing.T) { run(t, open, reportBehaviours) })
 	t.Run("queries of reports", func(t *testing.T) { TestReportQueries(t, open) })
 	t.Run("visitors", func(t *testing.T) { run(t, open, visitorBehaviours) })
+	t.Run("imported clicks", func(t *testing.T) { run(t, open, historyBehaviours) })
+	t.Run("imported clicks survive reopening", func(t *testing.T) { keepsHistories(t, open) })
 	t.Run("the names of referrers stay bounded after reopening", func(t *testing.T) { boundsReferrersAgain(t, open) })
 }
 

@@ -28,6 +28,7 @@ func TestCompaction(t *testing.T, store ClickStores, compact func()) {
 		b.Next += 4 // records that were dropped
 		testkit.Must(t, store.InsertClicks(t.Context(), b))
 		model.count(b)
+		model.set(t, store, randomHistories(random, 9)...)
 		compact()
 		model.check(t, store)
 		model.checkReports(t, store, epoch.AddDate(0, 0, 2))

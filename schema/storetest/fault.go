@@ -75,6 +75,7 @@ func Methods[S any]() (names []string) {
 type FaultyClicks struct {
 	schema.ClickStore
 	schema.ReportStore
+	schema.HistoryStore
 	Fault Fault
 }
 

@@ -26,6 +26,7 @@ type model struct {
 	partitions map[int]*progress
 	links      map[int64]*linkModel
 	accounts   map[int64][]click
+	histories  []schema.History
 }
 
 // progress is the counted part of a partition. The Position.Next of a PositionStore is between counted and next.
@@ -127,14 +128,25 @@ func (m *model) count(b *schema.ClickBatch) {
 func (m *model) check(t *testing.T, store schema.ClickStore) {
 	t.Helper()
 	m.checkCounts(t, store)
-	for id, want := range m.links {
-		got, err := store.LinkStats(t.Context(), id)
-		testkit.Must(t, err)
-		testkit.Equal(t, fmt.Sprintf("stats of link %d", id), got, want.stats(), nilOrEmpty)
+	for id := range m.links {
+		m.checkStats(t, store, id)
+	}
+	for _, h := range m.histories {
+		if m.links[h.LinkID] == nil {
+			m.checkStats(t, store, h.LinkID)
+		}
 	}
 	if reports, ok := store.(ClickStores); ok {
 		m.checkReports(t, reports, time.Time{})
+		m.checkSums(t, reports)
 	}
+}
+
+func (m *model) checkStats(t *testing.T, store schema.ClickStore, link int64) {
+	t.Helper()
+	got, err := store.LinkStats(t.Context(), link)
+	testkit.Must(t, err)
+	testkit.Equal(t, fmt.Sprintf("stats of link %d", link), got, m.stats(link), nilOrEmpty)
 }
 
 // checkCounts compares positions, lanes and the number of clicks of each link. Clicks are only added, so a check at the
@@ -149,13 +161,15 @@ func (m *model) checkCounts(t *testing.T, store schema.ClickStore) {
 		m.checkMarks(t, store, want)
 	}
 	m.checkLanes(t, store)
-	ids := slices.Collect(maps.Keys(m.links))
+	want := map[int64]int64{}
+	for id, link := range m.links {
+		want[id] = link.total
+	}
+	m.importedDays(func(h schema.History, _ time.Time, clicks int64) { want[h.LinkID] += clicks })
+	ids := slices.Collect(maps.Keys(want))
 	counts, err := store.ClickCounts(t.Context(), 1, append(ids, unknownLink))
 	testkit.Must(t, err)
-	testkit.Equal(t, "links with counts", len(counts), len(m.links))
-	for id, want := range m.links {
-		testkit.Equal(t, "ClickCounts", counts[id], want.total)
-	}
+	testkit.Equal(t, "ClickCounts", counts, want)
 	m.checkTotals(t, store, ids)
 }
 
@@ -176,7 +190,14 @@ func (m *model) checkTotals(t *testing.T, store schema.ClickStore, links []int64
 			}
 		}
 	}
-	accounts := append(slices.Collect(maps.Keys(m.accounts)), unknownLink)
+	m.importedDays(func(h schema.History, _ time.Time, clicks int64) {
+		for sums, key := range map[*map[int64]schema.Period]int64{&ofLinks: h.LinkID, &ofAccounts: h.AccountID} {
+			sum := (*sums)[key]
+			sum.Imported += clicks
+			(*sums)[key] = sum
+		}
+	})
+	accounts := append(slices.Collect(maps.Keys(ofAccounts)), unknownLink)
 	links = append(links, unknownLink)
 	none := map[int64]schema.Period{}
 	for _, c := range []struct {
@@ -233,7 +254,20 @@ func (m *model) mark(lane schema.Lane) (seq uint64) {
 	return seq
 }
 
-func (l *linkModel) stats() schema.Stats {
+// stats returns the statistics of a link.
+func (m *model) stats(link int64) schema.Stats {
+	l := linkModel{days: map[string]int64{}, devices: map[schema.Device]int64{}, browsers: map[string]int64{}}
+	if counted := m.links[link]; counted != nil {
+		l = linkModel{maps.Clone(counted.days), maps.Clone(counted.devices), maps.Clone(counted.browsers), counted.total, nil}
+	}
+	m.importedDays(func(h schema.History, at time.Time, clicks int64) {
+		if h.LinkID == link {
+			l.days[at.Format(time.DateOnly)] += clicks
+			l.devices[schema.Other] += clicks
+			l.browsers[schema.Imported] += clicks
+			l.total += clicks
+		}
+	})
 	stats := schema.Stats{TotalClicks: l.total, Devices: l.devices, Browsers: map[string]int64{}}
 	for _, day := range slices.Sorted(maps.Keys(l.days)) {
 		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: day, Total: l.days[day]})

@@ -21,6 +21,9 @@ func TestMove(t *testing.T, from, to ClickStores, move func()) {
 	more := clicksOf(spreadLink, 3)
 	more[1].lane = lane(7, 99)
 	model.insert(t, from, 2, more...)
+	model.set(t, from, randomHistories(random, 9)...)
+	const owner = 2 + randomLink%5
+	model.set(t, from, HistoryOf(owner, randomLink, "moves", epoch, 1, 2), HistoryOf(owner, randomLink, "goes", epoch, 3))
 	model.check(t, from)
 	for range 2 {
 		move()
@@ -34,6 +37,8 @@ func TestMove(t *testing.T, from, to ClickStores, move func()) {
 		}
 	}
 	model.insert(t, to, 1, randomClicks(random, 100, 6)...)
+	model.set(t, to, HistoryOf(owner, randomLink, "moves", epoch, 5))
+	model.remove(t, to, randomLink, "goes")
 	move()
 	model.check(t, to)
 }

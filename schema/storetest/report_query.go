@@ -65,6 +65,7 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 			names[by][name]++
 		}
 	}
+	m.addImported(q, &report, links)
 	if q.CountsVisitors() {
 		report.Visitors = countVisitors(q, func(yield func(time.Time, uint64) bool) {
 			for _, c := range m.selected(q) {
