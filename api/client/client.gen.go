@@ -585,6 +585,9 @@ type Link struct {
 	// Examples: 2030-09-01T00:00:00+00:00
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
 
+	// FormerHashes Hashes that the link had, in this order. They lead to it as long as it exists, and clicks on them count on it.
+	FormerHashes []Hash `json:"former_hashes"`
+
 	// ForwardQuery Whether the visitor's query string is appended to the address that the visitor is sent to.
 	ForwardQuery bool `json:"forward_query"`
 
@@ -662,6 +665,11 @@ type LinkClicks struct {
 
 // LinkEdit The fields of a link to change. null clears a field that may be null. An empty string is a value here, which only title may have.
 type LinkEdit struct {
+	// Alias The new hash of the link, as in the request that creates one. The link keeps the hash that it had among its former hashes, and may get a former one back. Links are renamed one by one.
+	//
+	// Examples: Promo/2027
+	Alias *string `json:"alias,omitempty"`
+
 	// Card What previews of the link in chats and social networks show; null: they show the page that the link leads to.
 	Card nullable.Nullable[OptionalCard] `json:"card,omitempty"`
 
@@ -670,6 +678,9 @@ type LinkEdit struct {
 
 	// ExpiresAt As in the request that creates a link; null for never.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at,omitempty"`
+
+	// FormerHashes The former hashes that the link keeps, in any order. The others are given up: they lead nowhere, and any account may use them. With alias, the hash that the link had is kept, too.
+	FormerHashes *[]string `json:"former_hashes,omitempty"`
 
 	// ForwardQuery As in the request that creates a link.
 	ForwardQuery *bool `json:"forward_query,omitempty"`

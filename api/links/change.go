@@ -78,9 +78,11 @@ func (s *Shortener) named(ctx context.Context, accountID int64, names []LinkName
 	if err != nil {
 		return nil, err
 	}
-	byHash := map[string][]schema.Link{} // in the order in which FindOwnedLink picks
+	byHash := map[string][]schema.Link{} // and by former hashes, in the order in which FindOwnedLink picks
 	for _, link := range links {
-		byHash[link.Hash] = append(byHash[link.Hash], link)
+		for _, name := range append([]string{link.Hash}, link.FormerHashes...) {
+			byHash[name] = append(byHash[name], link)
+		}
 	}
 	results, seen := make([]Result, len(names)), map[int64]bool{}
 	for i, name := range names {
@@ -107,6 +109,9 @@ func (s *Shortener) named(ctx context.Context, accountID int64, names []LinkName
 func (s *Shortener) eachEdit(
 	ctx context.Context, accountID int64, edit Edit, now time.Time,
 ) (func(schema.Link) (schema.LinkEdit, error), error) {
+	if edit.Alias != nil || edit.FormerHashes != nil {
+		return nil, InvalidFields(map[string][]string{FieldAlias: {"Links are renamed one by one."}})
+	}
 	_, password, err := s.change(ctx, schema.Link{}, edit, now)
 	if err != nil {
 		return nil, err

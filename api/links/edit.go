@@ -2,7 +2,9 @@ package links
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"linkstream/schema"
@@ -12,6 +14,8 @@ import (
 // Edit is a change of a link. A nil field stays as it is.
 type Edit struct {
 	LongURL, Title *string
+	Alias          *string   // the new hash, see schema.AliasProblem; the link keeps the one that it had
+	FormerHashes   *[]string // that the link keeps; in any order
 	Tags           *[]string // in any order
 	IsActive       *bool
 	ExpiresAt      *time.Time // zero: never; fractions of a second are cut off
@@ -31,7 +35,8 @@ type Edit struct {
 const FieldBody = "body"
 
 // Edit changes a link and returns it as it is then. CodeInvalid names every invalid field, and an edit without a field
-// is invalid; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile; CodeConflict as Edit says.
+// is invalid, as is an alias in use; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile;
+// CodeConflict as Edit says.
 func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (schema.Link, error) {
 	now := time.Now().UTC().Truncate(time.Second)
 	var passwordHash *string
@@ -49,16 +54,21 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 		change.PasswordHash = passwordHash
 		seen := link
 		err = s.links.UpdateLink(ctx, &link, change, now)
-		if edit.Unchanged || change.Behaviour == nil || schema.ErrorCode(err) != schema.CodeConflict || try == maxEdits {
+		switch {
+		case errors.Is(err, schema.ErrHashTaken):
+			return schema.Link{}, InvalidFields(map[string][]string{FieldAlias: {aliasInUse}})
+		case edit.Unchanged || schema.ErrorCode(err) != schema.CodeConflict || try == maxEdits:
 			return link, gone(err)
 		}
-		// Another edit has changed another part of the behaviour.
-		if link, err = schema.FindLink(ctx, s.links, seen.DomainID, seen.Hash); err == nil && link.ID != seen.ID {
+		// Another edit has changed the names, or another part of the behaviour.
+		again, err := s.links.LinksByID(ctx, seen.AccountID, []int64{seen.ID})
+		if err == nil && len(again) == 0 {
 			err = NotFound()
 		}
 		if err != nil {
-			return schema.Link{}, gone(err)
+			return schema.Link{}, err
 		}
+		link = again[0]
 	}
 }
 
@@ -86,7 +96,7 @@ func (v *validation) edit(
 	link schema.Link, edit Edit, now time.Time, eachURL func(field, address string),
 ) schema.LinkEdit {
 	change := schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
-		ForwardQuery: edit.ForwardQuery, Unchanged: edit.Unchanged}
+		ForwardQuery: edit.ForwardQuery, Unchanged: edit.Unchanged, Names: v.names(link, edit)}
 	if edit.LongURL != nil {
 		eachURL(FieldLongURL, *edit.LongURL)
 	}
@@ -118,6 +128,47 @@ func (v *validation) edit(
 	}
 	return change
 }
+
+// names returns the names that an edit gives a link, nil if they stay.
+func (v *validation) names(link schema.Link, edit Edit) *schema.LinkNames {
+	if edit.Alias == nil && edit.FormerHashes == nil {
+		return nil
+	}
+	names := link.Names()
+	if kept := edit.FormerHashes; kept != nil {
+		for _, name := range *kept {
+			if !slices.Contains(link.FormerHashes, name) {
+				v.reject(FieldFormerHashes, fmt.Sprintf("%.40q is no former hash of the link.", name))
+			}
+		}
+		names.Former = slices.DeleteFunc(slices.Clone(names.Former), func(name string) bool {
+			return !slices.Contains(*kept, name)
+		})
+		if link.Stopped == schema.TakenDown {
+			v.reject(FieldFormerHashes, namesTakenDown)
+		}
+	}
+	if edit.Alias == nil {
+		return &names
+	}
+	alias := *edit.Alias
+	problem := schema.AliasProblem(alias, link.DomainID == 0)
+	if alias == link.Hash || slices.Contains(link.FormerHashes, alias) {
+		problem = "" // an older rule has allowed it
+	}
+	names = names.Rename(alias)
+	switch {
+	case problem != "":
+		v.reject(FieldAlias, problem)
+	case link.Stopped == schema.TakenDown:
+		v.reject(FieldAlias, namesTakenDown)
+	case len(names.Former) > schema.MaxFormer:
+		v.reject(FieldAlias, "A link keeps at most 10 former hashes: give some up by former_hashes.")
+	}
+	return &names
+}
+
+const namesTakenDown = "The operator of the service has taken the link down, so its names stay."
 
 type fieldURL struct{ field, address string }
 

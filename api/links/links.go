@@ -17,6 +17,7 @@ const (
 	FieldLongURL      = "long_url"
 	FieldAlias        = "alias"
 	FieldCustomAlias  = "custom_alias"
+	FieldFormerHashes = "former_hashes"
 	FieldDomainID     = "domain_id"
 	FieldTitle        = "title"
 	FieldTags         = "tags"

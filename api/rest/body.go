@@ -55,11 +55,11 @@ func decodeBody(c *call) (*body, error) {
 // isField reports whether a request may have a field of this name. Case matters.
 func isField(name string) bool {
 	switch name {
-	case links.FieldLongURL, links.FieldAlias, links.FieldCustomAlias, links.FieldDomainID, links.FieldTitle,
-		links.FieldTags, links.FieldIsActive, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery,
-		links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldPassword, links.FieldMaxClicks,
-		links.FieldAddTags, links.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag,
-		fieldPeopleOnly, sharing.FieldHideTargets:
+	case links.FieldLongURL, links.FieldAlias, links.FieldCustomAlias, links.FieldFormerHashes, links.FieldDomainID,
+		links.FieldTitle, links.FieldTags, links.FieldIsActive, links.FieldExpiresAt, links.FieldExpiredURL,
+		links.FieldForwardQuery, links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldPassword,
+		links.FieldMaxClicks, links.FieldAddTags, links.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents,
+		fieldHash, fieldTag, fieldPeopleOnly, sharing.FieldHideTargets:
 		return true
 	}
 	return false
@@ -94,6 +94,7 @@ const (
 	badExpired = "The expired URL must be a string or null."
 	badLongURL = "The long URL must be a string."
 	badAlias   = "The alias must be a string."
+	badFormer  = "The former hashes must be an array of strings."
 )
 
 // decode decodes a field if it is given. null leaves into unchanged.
@@ -134,7 +135,7 @@ func (b *body) setRequest(req *links.Request) {
 	b.emptyIsMissing = true // in fields of the additions to api-v1
 	b.decodeOptional(links.FieldAlias, &req.Alias, badAlias)
 	b.decodeString(links.FieldTitle, &req.Title, badTitle)
-	if tags := b.tags(); tags != nil {
+	if tags := b.strings(links.FieldTags, badTags); tags != nil {
 		req.Tags = *tags
 	}
 	req.ExpiresAt = b.time(links.FieldExpiresAt)
@@ -147,7 +148,8 @@ func (b *body) setRequest(req *links.Request) {
 // edit returns the change that the body describes. Null clears a field that can be null and is invalid for others.
 func (b *body) edit() links.Edit {
 	for field, problem := range map[string]string{
-		links.FieldLongURL: badLongURL, links.FieldTitle: badTitle, links.FieldTags: badTags,
+		links.FieldLongURL: badLongURL, links.FieldAlias: badAlias, links.FieldFormerHashes: badFormer,
+		links.FieldTitle: badTitle, links.FieldTags: badTags,
 		links.FieldIsActive: badActive, links.FieldForwardQuery: badActive,
 	} {
 		if b.isNull(field) {
@@ -157,7 +159,9 @@ func (b *body) edit() links.Edit {
 	var edit links.Edit
 	b.decodeOptional(links.FieldLongURL, &edit.LongURL, badLongURL)
 	b.decodeOptional(links.FieldTitle, &edit.Title, badTitle)
-	edit.Tags = b.tags()
+	b.decodeOptional(links.FieldAlias, &edit.Alias, badAlias)
+	edit.FormerHashes = b.strings(links.FieldFormerHashes, badFormer)
+	edit.Tags = b.strings(links.FieldTags, badTags)
 	b.decode(links.FieldIsActive, &edit.IsActive, badActive)
 	b.decode(links.FieldForwardQuery, &edit.ForwardQuery, badActive)
 	if edit.ExpiresAt = b.time(links.FieldExpiresAt); b.isNull(links.FieldExpiresAt) {
@@ -197,25 +201,25 @@ func (b *body) isNull(field string) bool { return isNull(b.field(field)) }
 
 func isNull(text string) bool { return text == "null" }
 
-// tags decodes the tags. An element that is null is not a string.
-func (b *body) tags() *[]string {
-	if b.field(links.FieldTags) == "" {
+// strings decodes an array of strings, nil if there is none. An element that is null is not a string.
+func (b *body) strings(field, problem string) *[]string {
+	if b.field(field) == "" {
 		return nil
 	}
 	var elements *[]*string
-	b.decode(links.FieldTags, &elements, badTags)
-	if elements == nil || b.malformed[links.FieldTags] != nil {
+	b.decode(field, &elements, problem)
+	if elements == nil || b.malformed[field] != nil {
 		return nil
 	}
-	tags := make([]string, len(*elements))
+	all := make([]string, len(*elements))
 	for i, element := range *elements {
 		if element == nil {
-			b.reject(links.FieldTags, badTags)
+			b.reject(field, problem)
 			return nil
 		}
-		tags[i] = *element
+		all[i] = *element
 	}
-	return &tags
+	return &all
 }
 
 // time decodes a time.

@@ -24,6 +24,7 @@ type fullLink struct {
 // linkFields are the fields of a link that belong to the link itself.
 type linkFields struct {
 	Hash         string           `json:"hash"`
+	FormerHashes []string         `json:"former_hashes"`
 	ShortURL     string           `json:"short_url"`
 	OriginalURL  string           `json:"original_url"`
 	DomainID     *int64           `json:"domain_id"`
@@ -195,7 +196,8 @@ func LinkFields(shortener *links.Shortener, link schema.Link) any {
 
 func newLinkFields(shortener *links.Shortener, link schema.Link) linkFields {
 	full := linkFields{
-		Hash: link.Hash, ShortURL: shortener.ShortURL(link), OriginalURL: link.URL, Title: link.Title, Tags: link.Tags,
+		Hash: link.Hash, FormerHashes: append([]string{}, link.FormerHashes...), ShortURL: shortener.ShortURL(link),
+		OriginalURL: link.URL, Title: link.Title, Tags: link.Tags,
 		IsActive: link.Redirects(), ForwardQuery: link.ForwardQuery,
 		CreatedAt: formatTime(link.CreatedAt), UpdatedAt: formatTime(link.UpdatedAt),
 	}

@@ -57,8 +57,8 @@ func TestFullLink(t *testing.T) {
 	t.Run("GET links/{hash}: a link without anything has exactly these fields", func(t *testing.T) {
 		link := owner.get(t, "/api/v1/links/bare").fullLink(t)
 		want := map[string]any{"hash": "bare", "short_url": edgeURL + "/bare", "original_url": anyURL, "domain_id": nil,
-			"title": "",
-			"tags":  []any{}, "is_active": true, "expires_at": nil, "expired_url": nil, "forward_query": false, "rules": []any{},
+			"title": "", "former_hashes": []any{},
+			"tags": []any{}, "is_active": true, "expires_at": nil, "expired_url": nil, "forward_query": false, "rules": []any{},
 			"variants": nil, "card": nil, "has_password": false, "max_clicks": nil, "clicks_left": nil,
 			"clicks": json.Number("0")}
 		wantLink(t, link, want)

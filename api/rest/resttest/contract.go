@@ -42,6 +42,8 @@ func Test(t *testing.T, s System) {
 		"4 GET domains":               testDomains,
 		"additions: aliases":          testAliases,
 		"additions: paths":            testPaths,
+		"additions: renames":          testRenames,
+		"additions: former hashes":    testFormerHashes,
 		"additions: forms":            testForms,
 		"additions: times":            testTimes,
 		"additions: days":             testDays,
