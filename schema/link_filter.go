@@ -19,8 +19,8 @@ type LinkFilter struct {
 	DeletedAt time.Time
 }
 
-// LinkWord is a word of a search. A link matches it if the Fold of its hash, title or one of its tags contains the
-// word's Fold, or the FoldURL of its URL the word's FoldURL, or if its key is Key but for the case of the hash.
+// LinkWord is a word of a search. A link matches it if the Fold of one of its names, its title or one of its tags
+// contains the word's Fold, or the FoldURL of its URL the word's FoldURL, or if it has Key but for the case of the hash.
 type LinkWord struct {
 	Text string   // "": none
 	Key  *LinkKey // nil: none

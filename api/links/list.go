@@ -29,8 +29,8 @@ const (
 // ListRequest describes a list of an account's links. Zero values select all links, the newest first.
 type ListRequest struct {
 	AccountID int64
-	// words; a link must match all of them, by a part of its hash, URL, title or a tag, as schema.LinkWord says, or by its
-	// short URL
+	// words; a link must match all of them, by a part of a name, its URL, title or a tag, as schema.LinkWord says, or by a
+	// short URL of it
 	Query     string
 	Tag       string
 	DomainID  *int64 // 0: the default domain

@@ -48,10 +48,13 @@ func (e *env) fillLinks(t *testing.T, links *linkstore.Store, account schema.Acc
 			{DomainID: domain.ID, Hash: "limited", URL: "https://example.com/ü", Tags: []string{"spring"}, Active: true,
 				CreatedAt: now,
 				ExpiresAt: later, Behaviour: &schema.Behaviour{MaxClicks: 1000}},
-			{Hash: "deleted", URL: "https://example.com/", Active: true, CreatedAt: now}},
+			{Hash: "deleted", URL: "https://example.com/", Active: true, CreatedAt: now},
+			{Hash: "former/1", URL: "https://example.com/", Active: true, CreatedAt: now}},
 		Answer: func([]schema.Link, []error) ([]byte, error) { return []byte("answer"), nil }}
 	testkit.Must(t, links.CreateLinks(ctx, &call))
 	testkit.Must(t, links.DeleteLink(ctx, call.Links[1], now))
+	names := call.Links[2].Names().Rename("renamed")
+	testkit.Must(t, links.UpdateLink(ctx, &call.Links[2], schema.LinkEdit{Names: &names}, now))
 	testkit.Must(t, links.AddLeaseHolder(ctx, holder))
 	_, err = links.TakeLease(ctx, holder, schema.LimitLease{LinkID: call.Links[0].ID, Call: 1})
 	testkit.Must(t, err)
@@ -125,6 +128,7 @@ func owned(t *testing.T, links schema.Database, now time.Time) (all []any) {
 	read(links.AppLinks(ctx, domains[0].ID))
 	read(schema.FindLink(ctx, links, 0, hash))
 	read(schema.FindLink(ctx, links, 0, "deleted"))
+	read(schema.FindLink(ctx, links, 0, "former/1"))
 	limited, err := schema.FindLink(ctx, links, domains[0].ID, "limited")
 	read(limited, err)
 	read(links.LimitUse(ctx, []int64{limited.ID}))
@@ -163,7 +167,7 @@ func (e *env) wantWaiting(t *testing.T, hook schema.Webhook) {
 		events = append(events, event)
 	}
 	testkit.Equal(t, "waiting", events, []string{"webhook.test", "link.created abc", "link.clicked", "domain.changed",
-		"domain.changed", "link.created limited", "link.created deleted", "link.deleted deleted"})
+		"domain.changed", "link.created limited", "link.created deleted", "link.created former/1", "link.deleted deleted"})
 	testkit.Equal(t, "bytes", size, hook.Waiting)
 	testkit.Equal(t, "attempts", waiting[0].Attempts, 1)
 	testkit.Equal(t, "clicks", strings.Count(waiting[2].Data, "\n"), counted)

@@ -87,15 +87,17 @@ func (c *condition) addWord(word schema.LinkWord) {
 		if utf8.RuneCountInString(text) == len(text) {
 			ascii = true
 			matches = append(matches, "{folded: l.url}"+like, "l.title <> '' AND {folded: l.title}"+like,
-				"l.tags <> '' AND l.tags"+like, "{folded: l.hash}"+like)
+				"l.tags <> '' AND l.tags"+like, "{folded: l.hash}"+like,
+				"l.former_hashes <> '' AND {folded: l.former_hashes}"+like)
 		}
 		matches = append(matches, "l.folded_url IS NOT NULL AND l.folded_url"+like,
 			"l.folded_title IS NOT NULL AND l.folded_title"+like)
 	}
 	if word.Key != nil && storable(word.Key.Hash) {
 		ascii = true
-		matches = append(matches, fmt.Sprintf("l.domain_id = %s AND lower(l.hash) = %s", c.arg(word.Key.DomainID),
-			c.arg(schema.Fold(word.Key.Hash))))
+		matches = append(matches, fmt.Sprintf("l.domain_id = %s AND (lower(l.hash) = %s OR "+
+			"l.former_hashes <> '' AND {find}(' ' || lower(l.former_hashes) || ' ', %s) > 0)", c.arg(word.Key.DomainID),
+			c.arg(schema.Fold(word.Key.Hash)), c.arg(" "+schema.Fold(word.Key.Hash)+" ")))
 	}
 	if !ascii && len(matches) > 1 {
 		c.terms = append(c.terms, hasFold)

@@ -24,6 +24,8 @@ var linkNameBehaviours = []behaviour[schema.Database]{
 	{"a take-down concerns all names, which stay", takesNamesDown},
 	{"a renamed link leaves a change for each of its names", namesLeaveChanges},
 	{"webhooks and shares of a link follow its hash", namesOfHooks},
+	{"searches find a link by its former hashes", searchesNames},
+	{"names stay with the links of a domain that another account gets", keepsNamesOnDomain},
 }
 
 // rename renames a link.
@@ -428,4 +430,42 @@ func namesOfHooks(t *testing.T, store schema.Database) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "share", share.Hash, want)
 	}
+}
+
+func searchesNames(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	link := renamed(t, store, owner.ID, 0, "Spring/Sale_1", "two", "three")
+	addLink(t, store, owner.ID, 0, "spring-other")
+	for _, word := range []schema.LinkWord{{Text: "ING/SALE_"}, {Text: "two"}, {Text: "three"},
+		{Key: &schema.LinkKey{Hash: "spring/sale_1"}}, {Key: &schema.LinkKey{Hash: "TWO"}},
+		{Key: &schema.LinkKey{Hash: "three"}}} {
+		found, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{Words: []schema.LinkWord{word}}, 1)
+		testkit.Must(t, err)
+		testkit.Equal(t, fmt.Sprintf("links by %+v", word), total, int64(1))
+		testkit.Equal(t, "link", found[0], link)
+	}
+	for _, word := range []schema.LinkWord{{Text: "sale_1two"}, {Key: &schema.LinkKey{Hash: "tw"}},
+		{Key: &schema.LinkKey{DomainID: 1, Hash: "two"}}} {
+		_, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{Words: []schema.LinkWord{word}}, 1)
+		testkit.Must(t, err)
+		testkit.Equal(t, fmt.Sprintf("links by %+v", word), total, int64(0))
+	}
+}
+
+func keepsNamesOnDomain(t *testing.T, store schema.Database) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	theirs := addDomain(t, store, other.ID, "go.example.org", false)
+	link := renamed(t, store, owner.ID, domain.ID, "a", "b")
+	testkit.Must(t, store.TransferDomain(t.Context(), theirs.ID, hour(2), hour(3)))
+	lost := link
+	lost.Stopped = schema.HostLost
+	wantNames(t, store, lost)
+	for _, hash := range []string{"a", "b"} { // which are other names on the other account's domain
+		addLink(t, store, other.ID, theirs.ID, hash)
+	}
+	testkit.Must(t, store.TransferDomain(t.Context(), domain.ID, hour(4), hour(5)))
+	wantNames(t, store, link)
+	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(6)))
+	testkit.Must(t, store.DeleteDomain(t.Context(), domain.ID))
 }
