@@ -20,7 +20,7 @@ type LinkFilter struct {
 }
 
 // LinkWord is a word of a search. A link matches it if the Fold of one of its names, its title or one of its tags
-// contains the word's Fold, or the FoldURL of its URL the word's FoldURL, or if it has Key but for the case of the hash.
+// contains the word's Fold, or the FoldURL of its URL the word's FoldURL, or if it has Key in any letter case.
 type LinkWord struct {
 	Text string   // "": none
 	Key  *LinkKey // nil: none
