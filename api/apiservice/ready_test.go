@@ -48,7 +48,8 @@ func TestReadyDuringSlowReads(t *testing.T) {
 	ofLinks := &pool{make(chan struct{}, links.Readers()), make(chan struct{}), []string{"Links"}}
 	ofClicks := &pool{make(chan struct{}, clicks.Readers()), ofLinks.closed, []string{"Report"}}
 	s, err := apiservice.New(config(), storetest.Faulty(links, ofLinks.fault),
-		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: ofClicks.fault}, nil, discard)
+		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, HistoryStore: clicks,
+			Fault: ofClicks.fault}, nil, discard)
 	testkit.Must(t, err)
 	stop, base, token := run(s), "http://"+s.Addr(), addToken(t, links)
 	var asking sync.WaitGroup

@@ -94,9 +94,13 @@ func totals(t client.ReportTotals) [][]string {
 	if n, err := t.Visitors.Get(); err == nil { // it is not null
 		visitors = strconv.FormatInt(n, 10)
 	}
-	return [][]string{{"total", "clicks", strconv.FormatInt(t.Clicks, 10)},
+	rows := [][]string{{"total", "clicks", strconv.FormatInt(t.Clicks, 10)},
 		{"total", "people", strconv.FormatInt(t.People, 10)}, {"total", "bots", strconv.FormatInt(t.Bots, 10)},
 		{"total", "visitors", visitors}}
+	if t.Imported != nil {
+		rows = append(rows, []string{"total", "imported", strconv.FormatInt(*t.Imported, 10)})
+	}
+	return rows
 }
 
 // periods returns a row for each period of a report.

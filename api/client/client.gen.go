@@ -550,6 +550,48 @@ type ForbiddenFailureError string
 // Examples: h7Gk2Zq, summer-sale
 type Hash = string
 
+// History What a source has said about a link.
+type History struct {
+	// Clicks The clicks of all days.
+	Clicks int64 `json:"clicks"`
+
+	// Days Days and their clicks, each date once.
+	Days HistoryDays `json:"days"`
+
+	// Source The name of the service that has counted the clicks.
+	Source string `json:"source"`
+
+	// Success Always true.
+	Success Success `json:"success"`
+}
+
+// HistoryDay The clicks of a day.
+type HistoryDay struct {
+	// Clicks The clicks on that day.
+	Clicks int64 `json:"clicks"`
+
+	// Date The day, from 1970-01-01 to today in UTC. Reports count its clicks on this date in almost every time zone: at 10:00 UTC.
+	Date openapi_types.Date `json:"date"`
+}
+
+// HistoryDays Days and their clicks, each date once.
+type HistoryDays = []HistoryDay
+
+// HistoryRequest What a source says about a link.
+type HistoryRequest struct {
+	// Days Days and their clicks, each date once.
+	Days HistoryDays `json:"days"`
+}
+
+// HistoryTotal The clicks that a source has counted.
+type HistoryTotal struct {
+	// Clicks The clicks of all days.
+	Clicks int64 `json:"clicks"`
+
+	// Success Always true.
+	Success Success `json:"success"`
+}
+
 // Interval The length of the periods.
 type Interval string
 
@@ -1005,6 +1047,9 @@ type ReportPeriod struct {
 	// Bots The clicks of bots.
 	Bots int64 `json:"bots"`
 
+	// Imported The clicks that other services have counted; only in reports that have any.
+	Imported *int64 `json:"imported,omitempty"`
+
 	// People The clicks of people.
 	People int64 `json:"people"`
 
@@ -1019,6 +1064,9 @@ type ReportTotals struct {
 
 	// Clicks The number of all clicks.
 	Clicks int64 `json:"clicks"`
+
+	// Imported The clicks that other services have counted; only in reports that have any.
+	Imported *int64 `json:"imported,omitempty"`
 
 	// People The clicks of people.
 	People int64 `json:"people"`
@@ -1146,7 +1194,7 @@ type Stats struct {
 	// Devices Clicks per device category. Categories without clicks are missing.
 	Devices map[string]int64 `json:"devices"`
 
-	// TotalClicks The number of all clicks.
+	// TotalClicks The number of all clicks: of people, of bots and imported ones.
 	TotalClicks int64 `json:"total_clicks"`
 }
 
@@ -1376,6 +1424,9 @@ type WebhookSecret struct {
 // DeliveryID defines model for DeliveryID.
 type DeliveryID = string
 
+// HistorySource defines model for HistorySource.
+type HistorySource = string
+
 // IdempotencyKey defines model for Idempotency-Key.
 type IdempotencyKey = string
 
@@ -1578,6 +1629,24 @@ type EditLink422JSONResponseBody struct {
 	union json.RawMessage
 }
 
+// DeleteHistoryParams defines parameters for DeleteHistory.
+type DeleteHistoryParams struct {
+	// DomainId The id of the link's domain, 0 for the default domain. Without it: the link on the default domain, else the caller's oldest link with this hash.
+	DomainId *LinkDomain `form:"domain_id,omitempty" json:"domain_id,omitempty"`
+}
+
+// GetHistoryParams defines parameters for GetHistory.
+type GetHistoryParams struct {
+	// DomainId The id of the link's domain, 0 for the default domain. Without it: the link on the default domain, else the caller's oldest link with this hash.
+	DomainId *LinkDomain `form:"domain_id,omitempty" json:"domain_id,omitempty"`
+}
+
+// SetHistoryParams defines parameters for SetHistory.
+type SetHistoryParams struct {
+	// DomainId The id of the link's domain, 0 for the default domain. Without it: the link on the default domain, else the caller's oldest link with this hash.
+	DomainId *LinkDomain `form:"domain_id,omitempty" json:"domain_id,omitempty"`
+}
+
 // LinkLiveParams defines parameters for LinkLive.
 type LinkLiveParams struct {
 	// DomainId The id of the link's domain, 0 for the default domain. Without it: the link on the default domain, else the caller's oldest link with this hash.
@@ -1774,6 +1843,9 @@ type EditLinksJSONRequestBody = BulkEdit
 
 // EditLinkJSONRequestBody defines body for EditLink for application/json ContentType.
 type EditLinkJSONRequestBody = LinkEdit
+
+// SetHistoryJSONRequestBody defines body for SetHistory for application/json ContentType.
+type SetHistoryJSONRequestBody = HistoryRequest
 
 // CreateShareJSONRequestBody defines body for CreateShare for application/json ContentType.
 type CreateShareJSONRequestBody = ShareRequest
@@ -2154,6 +2226,38 @@ type ClientInterface interface {
 	// Corresponds with PATCH /api/v1/links/{hash} (the `EditLink` operationId).
 	EditLink(ctx context.Context, hash LinkHash, params *EditLinkParams, body EditLinkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeleteHistory Take imported clicks away
+	//
+	// Takes away all that the source has said about the link.
+	//
+	// Corresponds with DELETE /api/v1/links/{hash}/history/{source} (the `DeleteHistory` operationId).
+	DeleteHistory(ctx context.Context, hash LinkHash, source HistorySource, params *DeleteHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetHistory Read imported clicks
+	//
+	// Returns what the source has said about the link.
+	//
+	// Corresponds with GET /api/v1/links/{hash}/history/{source} (the `GetHistory` operationId).
+	GetHistory(ctx context.Context, hash LinkHash, source HistorySource, params *GetHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetHistoryWithBody Import clicks that another service has counted
+	//
+	// Replaces all that the source has said about the link, so a repetition changes nothing. A link has at most five sources. Imported clicks are in `total_clicks`, `clicks_by_day` and the clicks of links, as device `other` and browser `Imported`. Reports count them as `imported`, apart from people and bots; they are in no list of names and no count of visitors, and neither webhooks nor limits know them.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /api/v1/links/{hash}/history/{source} (the `SetHistory` operationId).
+	SetHistoryWithBody(ctx context.Context, hash LinkHash, source HistorySource, params *SetHistoryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetHistory Import clicks that another service has counted
+	//
+	// Replaces all that the source has said about the link, so a repetition changes nothing. A link has at most five sources. Imported clicks are in `total_clicks`, `clicks_by_day` and the clicks of links, as device `other` and browser `Imported`. Reports count them as `imported`, apart from people and bots; they are in no list of names and no count of visitors, and neither webhooks nor limits know them.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /api/v1/links/{hash}/history/{source} (the `SetHistory` operationId).
+	SetHistory(ctx context.Context, hash LinkHash, source HistorySource, params *SetHistoryParams, body SetHistoryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// LinkLive Hear the clicks of a link as they are counted
 	//
 	// Server-sent events named `counts`, whose data is `{"hash", "total_clicks", "people", "bots", "counted_until"}` and whose id is `counted_until`. The first event comes at once, a further one within a second of each change, and a comment every 15 seconds. The data are states: a client that connects again has missed nothing. An account may have 10 streams open in each process of the service. A stream is one request of the rate limit. It ends when the token is revoked or the account suspended, when the link is deleted, or when the service stops.
@@ -2170,7 +2274,7 @@ type ClientInterface interface {
 
 	// LinkReport Report the clicks of a link
 	//
-	// All counts are of the same moment. People and bots are counted apart; the lists of names count people. Months of clicks that are compacted are known by UTC day only: a report that reaches into them with another time zone or by hour is 422, with the first day that works. The time before the report, `previous`, is then counted by UTC days.
+	// All counts are of the same moment. People, bots and imported clicks are counted apart; the lists of names count people. Months of clicks that are compacted are known by UTC day only: a report that reaches into them with another time zone or by hour is 422, with the first day that works. The time before the report, `previous`, is then counted by UTC days.
 	//
 	// Corresponds with GET /api/v1/links/{hash}/report (the `LinkReport` operationId).
 	LinkReport(ctx context.Context, hash LinkHash, params *LinkReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2198,7 +2302,7 @@ type ClientInterface interface {
 
 	// AccountReport Report the clicks of all links
 	//
-	// All counts are of the same moment. People and bots are counted apart; the lists of names count people. Months of clicks that are compacted are known by UTC day only: a report that reaches into them with another time zone or by hour is 422, with the first day that works. The time before the report, `previous`, is then counted by UTC days.
+	// All counts are of the same moment. People, bots and imported clicks are counted apart; the lists of names count people. Months of clicks that are compacted are known by UTC day only: a report that reaches into them with another time zone or by hour is 422, with the first day that works. The time before the report, `previous`, is then counted by UTC days.
 	//
 	// Corresponds with GET /api/v1/report (the `AccountReport` operationId).
 	AccountReport(ctx context.Context, params *AccountReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2597,6 +2701,78 @@ func (c *Client) EditLink(ctx context.Context, hash LinkHash, params *EditLinkPa
 	return c.Client.Do(req)
 }
 
+// DeleteHistory Take imported clicks away
+//
+// Takes away all that the source has said about the link.
+//
+// Corresponds with DELETE /api/v1/links/{hash}/history/{source} (the `DeleteHistory` operationId).
+func (c *Client) DeleteHistory(ctx context.Context, hash LinkHash, source HistorySource, params *DeleteHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteHistoryRequest(c.Server, hash, source, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetHistory Read imported clicks
+//
+// Returns what the source has said about the link.
+//
+// Corresponds with GET /api/v1/links/{hash}/history/{source} (the `GetHistory` operationId).
+func (c *Client) GetHistory(ctx context.Context, hash LinkHash, source HistorySource, params *GetHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetHistoryRequest(c.Server, hash, source, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetHistoryWithBody Import clicks that another service has counted
+//
+// Replaces all that the source has said about the link, so a repetition changes nothing. A link has at most five sources. Imported clicks are in `total_clicks`, `clicks_by_day` and the clicks of links, as device `other` and browser `Imported`. Reports count them as `imported`, apart from people and bots; they are in no list of names and no count of visitors, and neither webhooks nor limits know them.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /api/v1/links/{hash}/history/{source} (the `SetHistory` operationId).
+func (c *Client) SetHistoryWithBody(ctx context.Context, hash LinkHash, source HistorySource, params *SetHistoryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetHistoryRequestWithBody(c.Server, hash, source, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetHistory Import clicks that another service has counted
+//
+// Replaces all that the source has said about the link, so a repetition changes nothing. A link has at most five sources. Imported clicks are in `total_clicks`, `clicks_by_day` and the clicks of links, as device `other` and browser `Imported`. Reports count them as `imported`, apart from people and bots; they are in no list of names and no count of visitors, and neither webhooks nor limits know them.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /api/v1/links/{hash}/history/{source} (the `SetHistory` operationId).
+func (c *Client) SetHistory(ctx context.Context, hash LinkHash, source HistorySource, params *SetHistoryParams, body SetHistoryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetHistoryRequest(c.Server, hash, source, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // LinkLive Hear the clicks of a link as they are counted
 //
 // Server-sent events named `counts`, whose data is `{"hash", "total_clicks", "people", "bots", "counted_until"}` and whose id is `counted_until`. The first event comes at once, a further one within a second of each change, and a comment every 15 seconds. The data are states: a client that connects again has missed nothing. An account may have 10 streams open in each process of the service. A stream is one request of the rate limit. It ends when the token is revoked or the account suspended, when the link is deleted, or when the service stops.
@@ -2633,7 +2809,7 @@ func (c *Client) LinkQR(ctx context.Context, hash LinkHash, params *LinkQRParams
 
 // LinkReport Report the clicks of a link
 //
-// All counts are of the same moment. People and bots are counted apart; the lists of names count people. Months of clicks that are compacted are known by UTC day only: a report that reaches into them with another time zone or by hour is 422, with the first day that works. The time before the report, `previous`, is then counted by UTC days.
+// All counts are of the same moment. People, bots and imported clicks are counted apart; the lists of names count people. Months of clicks that are compacted are known by UTC day only: a report that reaches into them with another time zone or by hour is 422, with the first day that works. The time before the report, `previous`, is then counted by UTC days.
 //
 // Corresponds with GET /api/v1/links/{hash}/report (the `LinkReport` operationId).
 func (c *Client) LinkReport(ctx context.Context, hash LinkHash, params *LinkReportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2701,7 +2877,7 @@ func (c *Client) AccountMetrics(ctx context.Context, reqEditors ...RequestEditor
 
 // AccountReport Report the clicks of all links
 //
-// All counts are of the same moment. People and bots are counted apart; the lists of names count people. Months of clicks that are compacted are known by UTC day only: a report that reaches into them with another time zone or by hour is 422, with the first day that works. The time before the report, `previous`, is then counted by UTC days.
+// All counts are of the same moment. People, bots and imported clicks are counted apart; the lists of names count people. Months of clicks that are compacted are known by UTC day only: a report that reaches into them with another time zone or by hour is 422, with the first day that works. The time before the report, `previous`, is then counted by UTC days.
 //
 // Corresponds with GET /api/v1/report (the `AccountReport` operationId).
 func (c *Client) AccountReport(ctx context.Context, params *AccountReportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3681,6 +3857,223 @@ func NewEditLinkRequestWithBody(server string, hash LinkHash, params *EditLinkPa
 		}
 
 	}
+
+	return req, nil
+}
+
+// NewDeleteHistoryRequest constructs an http.Request for the DeleteHistory method
+func NewDeleteHistoryRequest(server string, hash LinkHash, source HistorySource, params *DeleteHistoryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "hash", hash, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "source", source, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/links/%s/history/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DomainId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "domain_id", *params.DomainId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetHistoryRequest constructs an http.Request for the GetHistory method
+func NewGetHistoryRequest(server string, hash LinkHash, source HistorySource, params *GetHistoryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "hash", hash, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "source", source, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/links/%s/history/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DomainId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "domain_id", *params.DomainId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetHistoryRequest calls the generic SetHistory builder with application/json body
+func NewSetHistoryRequest(server string, hash LinkHash, source HistorySource, params *SetHistoryParams, body SetHistoryJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetHistoryRequestWithBody(server, hash, source, params, "application/json", bodyReader)
+}
+
+// NewSetHistoryRequestWithBody constructs an http.Request for the SetHistory method, with any body, and a specified content type
+func NewSetHistoryRequestWithBody(server string, hash LinkHash, source HistorySource, params *SetHistoryParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "hash", hash, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "source", source, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/links/%s/history/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DomainId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "domain_id", *params.DomainId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }

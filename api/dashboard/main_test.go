@@ -97,7 +97,7 @@ func startOn(t testing.TB, fault storetest.Fault, topics clickreport.ClickLog, o
 		testkit.Must(t, links.Close())
 	})
 	s.base = run(t, storetest.Faulty(links, fault),
-		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, topics, s.log,
+		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, HistoryStore: clicks, Fault: fault}, topics, s.log,
 		append([]option{func(cfg *apiservice.Config) { cfg.Now = s.now }}, options...)...)
 	s.account = schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: s.now().UTC().AddDate(0, 0, -100)}
 	testkit.Must(t, s.links.CreateAccount(t.Context(), &s.account))

@@ -13,6 +13,7 @@ import (
 type Store interface {
 	schema.ClickStore
 	schema.ReportStore
+	schema.HistoryStore
 }
 
 // Clicks is a click store whose reads take turns. It is a schema.ReportStore; Of has the counts of links.
@@ -67,6 +68,16 @@ func (c *Clicks) ReportDetail(ctx context.Context) (schema.ReportDetail, error) 
 	return c.store.ReportDetail(ctx)
 }
 
+// SetHistories replaces imported clicks like schema.HistoryStore.SetHistories. It takes no turn.
+func (c *Clicks) SetHistories(ctx context.Context, histories ...schema.History) error {
+	return c.store.SetHistories(ctx, histories...)
+}
+
+// DeleteHistory takes imported clicks away like schema.HistoryStore.DeleteHistory. It takes no turn.
+func (c *Clicks) DeleteHistory(ctx context.Context, linkID int64, source string) error {
+	return c.store.DeleteHistory(ctx, linkID, source)
+}
+
 // Of returns the reads of an account.
 func (c *Clicks) Of(accountID int64) Counts { return Counts{c, accountID} }
 
@@ -81,6 +92,14 @@ func (c Counts) LinkStats(ctx context.Context, linkID int64) (schema.Stats, erro
 	s := c.clicks.turns
 	return read(ctx, s, s.short, countReads, c.account, func() (schema.Stats, error) {
 		return c.clicks.store.LinkStats(ctx, linkID)
+	})
+}
+
+// History reads like schema.HistoryStore.History.
+func (c Counts) History(ctx context.Context, linkID int64, source string) (schema.History, error) {
+	s := c.clicks.turns
+	return read(ctx, s, s.short, countReads, c.account, func() (schema.History, error) {
+		return c.clicks.store.History(ctx, linkID, source)
 	})
 }
 

@@ -59,7 +59,7 @@ func isField(name string) bool {
 		links.FieldTitle, links.FieldTags, links.FieldIsActive, links.FieldExpiresAt, links.FieldExpiredURL,
 		links.FieldForwardQuery, links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldPassword,
 		links.FieldMaxClicks, links.FieldAddTags, links.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents,
-		fieldHash, fieldTag, fieldPeopleOnly, sharing.FieldHideTargets:
+		fieldHash, fieldTag, fieldPeopleOnly, fieldDays, sharing.FieldHideTargets:
 		return true
 	}
 	return false

@@ -320,10 +320,12 @@ func (c *comparison) answers(was, is object) {
 }
 
 // askedFor reports whether a new property is in answers to a new query parameter only, which no client of the frozen
-// description sends. It must be optional, and x-only-with names the parameter. Alternative schemas would say the same,
+// description sends, or in reports with imported clicks, which no such client imports. It must be optional, and
+// x-only-with names the parameter. Alternative schemas would say the same,
 // but change the types of generated clients.
 func (c *comparison) askedFor(is object, name string) bool {
-	return c.parameters[fmt.Sprint("query ", is.object("properties", name)["x-only-with"])] &&
+	property := is.object("properties", name)
+	return (c.parameters[fmt.Sprint("query ", property["x-only-with"])] || property["x-only-with-imports"] == true) &&
 		!slices.Contains(is.strings("required"), name)
 }
 

@@ -69,8 +69,13 @@ func checkExamples(t *testing.T, owner caller) {
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
 	testkit.Must(t, err)
 	const restore = "restoreLink"
-	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPatch, http.MethodDelete, restore} {
-		for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodGet, http.MethodPatch, http.MethodDelete,
+		restore} {
+		paths := slices.Sorted(maps.Keys(doc.Paths.Map()))
+		if method == http.MethodDelete {
+			slices.Reverse(paths) // what a link has before the link
+		}
+		for _, path := range paths {
 			method, last := method, method == restore
 			if last {
 				method = http.MethodPost

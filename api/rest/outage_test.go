@@ -79,6 +79,15 @@ func TestOutageOfClicks(t *testing.T) {
 	}
 }
 
+func TestOutageOfImportedClicks(t *testing.T) {
+	s := startFaulty(t, storetest.FaultOf(down, "SetHistories", "DeleteHistory", "History"))
+	owner := s.caller(t, "a@example.org")
+	path := "/api/v1/links/" + owner.link(t, map[string]any{"long_url": "https://example.com/"}) + "/history/bitly"
+	wantOutage(t, owner.request(t, http.MethodPut, path, `{"days":[]}`), "Clicks cannot be changed")
+	wantOutage(t, owner.request(t, http.MethodDelete, path, ""), "Clicks cannot be changed")
+	wantOutage(t, owner.get(t, path), "Clicks cannot be read")
+}
+
 // TestOutageAfterCommit has stores that fail as soon as a call has done its work: the call succeeds, and is prompt.
 func TestOutageAfterCommit(t *testing.T) {
 	for name, fail := range map[string]func(context.Context) error{"down": down, "hanging": hang} {

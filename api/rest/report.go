@@ -16,6 +16,8 @@ type totals struct {
 	Clicks int64 `json:"clicks"`
 	People int64 `json:"people"`
 	Bots   int64 `json:"bots"`
+	// Imported is missing in reports without imported clicks, as in reportPoint.
+	Imported *int64 `json:"imported,omitempty"`
 	// Visitors is null if they are not known, as in reportPoint.
 	Visitors *int64 `json:"visitors"`
 }
@@ -24,6 +26,7 @@ type reportPoint struct {
 	At       string `json:"at"`
 	People   int64  `json:"people"`
 	Bots     int64  `json:"bots"`
+	Imported *int64 `json:"imported,omitempty"`
 	Visitors *int64 `json:"visitors"`
 }
 
@@ -119,9 +122,10 @@ func (a *API) readReport(c *call, besides *schema.Error) (clickreport.Request, e
 
 // reportBody returns the fields that the reports of a link and of an account have. Each dimension has a list of names.
 func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.Result) map[string]any {
+	imported := result.Totals.Imported > 0 || result.Previous.Imported > 0
 	series := make([]reportPoint, len(result.Series))
 	for i, p := range result.Series {
-		series[i] = reportPoint{p.At.Format(timeLayout), p.People, p.Bots, p.Visitors}
+		series[i] = reportPoint{p.At.Format(timeLayout), p.People, p.Bots, importedOf(p.Count, imported), p.Visitors}
 	}
 	var countedUntil *string
 	if at, known := a.countedUntil(c.ctx); known {
@@ -130,8 +134,8 @@ func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.
 	body := map[string]any{
 		"success": true, "from": asked.From.Format(time.DateOnly), "to": asked.To.Format(time.DateOnly),
 		"tz":       asked.Zone.String(),
-		"interval": asked.Interval, "counted_until": countedUntil, "totals": newTotals(result.Totals),
-		"previous": newTotals(result.Previous), "series": series,
+		"interval": asked.Interval, "counted_until": countedUntil, "totals": newTotals(result.Totals, imported),
+		"previous": newTotals(result.Previous, imported), "series": series,
 	}
 	for _, by := range schema.Dimensions() {
 		names := make([]nameClicks, len(result.Names[by]))
@@ -143,7 +147,17 @@ func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.
 	return body
 }
 
-func newTotals(c clickreport.Count) totals { return totals{c.Total(), c.People, c.Bots, c.Visitors} }
+func newTotals(c clickreport.Count, imported bool) totals {
+	return totals{c.Total(), c.People, c.Bots, importedOf(c, imported), c.Visitors}
+}
+
+// importedOf returns the imported clicks in a report that has any.
+func importedOf(c clickreport.Count, imported bool) *int64 {
+	if !imported {
+		return nil
+	}
+	return &c.Imported
+}
 
 // linkClicks names links that are counted. It leaves out deleted links.
 func (a *API) linkClicks(c *call, counts []schema.LinkCount) ([]linkClicks, error) {

@@ -141,6 +141,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodGet, pathMetrics, request.Reads, a.accountMetrics)
 	a.route(fasthttp.MethodGet, pathLinkLive, request.Streams, a.linkLive)
 	a.route(fasthttp.MethodGet, pathLive, request.Streams, a.accountLive)
+	a.routeHistory()
 	a.routeWebhooks()
 	a.routeShares()
 	a.route(fasthttp.MethodGet, pathAccount, request.Constant, a.getAccount)
@@ -214,6 +215,8 @@ func scopeOf(method, path string) string {
 	switch {
 	case strings.HasPrefix(path, pathWebhooks):
 		return schema.ScopeWebhooks
+	case path == pathHistory && method == fasthttp.MethodGet:
+		return schema.ScopeReadReports
 	case method == fasthttp.MethodGet:
 		return schema.ScopeReadLinks
 	}
@@ -378,9 +381,15 @@ func (c *call) setDeadline(timeout time.Duration) {
 // readBody reads the body of an admitted request. The client may take longer than the stores may.
 func (a *API) readBody(c *call) (err error) {
 	defer c.setDeadline(callTimeout)
-	switch string(c.http.URI().PathOriginal()) {
-	case pathBulk, pathBulkEdit, pathBulkDelete:
-		c.leave, err = request.ReadLarge(c.http, maxBulkBody, a.bodies, turns.Account(c.account))
+	most := 0
+	switch path := string(c.http.URI().PathOriginal()); {
+	case path == pathBulk, path == pathBulkEdit, path == pathBulkDelete:
+		most = maxBulkBody
+	case isHistory(path) && c.http.IsPut():
+		most = maxHistoryBody
+	}
+	if most > 0 {
+		c.leave, err = request.ReadLarge(c.http, most, a.bodies, turns.Account(c.account))
 		return err
 	}
 	return request.ReadBody(c.http, maxBody)

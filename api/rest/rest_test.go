@@ -76,7 +76,8 @@ func startWrapped(t testing.TB, fault storetest.Fault, wrap func(schema.Database
 	}
 	s := &testService{links: links, clicks: clicks, log: &testkit.Buffer{}, dir: dir}
 	api, err := apiservice.New(cfg, wrap(storetest.Faulty(links, fault)),
-		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, nil, s.log.Logger())
+		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, HistoryStore: clicks,
+			Fault: fault}, nil, s.log.Logger())
 	testkit.Must(t, err)
 	s.base = "http://" + api.Addr()
 
@@ -155,7 +156,7 @@ func (c caller) try(ctx context.Context, method, path, body string, header ...st
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	if method == http.MethodPost || method == http.MethodPatch {
+	if method == http.MethodPost || method == http.MethodPatch || method == http.MethodPut {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i < len(header); i += 2 {

@@ -148,6 +148,19 @@ func (f FaultyClicks) Report(ctx context.Context, query schema.ReportQuery) (sch
 	return one(ctx, f.Fault, "Report", func() (schema.Report, error) { return f.ReportStore.Report(ctx, query) })
 }
 
+func (f FaultyClicks) SetHistories(ctx context.Context, histories ...schema.History) error {
+	return do(ctx, f.Fault, "SetHistories", func() error { return f.HistoryStore.SetHistories(ctx, histories...) })
+}
+
+func (f FaultyClicks) DeleteHistory(ctx context.Context, linkID int64, source string) error {
+	return do(ctx, f.Fault, "DeleteHistory", func() error { return f.HistoryStore.DeleteHistory(ctx, linkID, source) })
+}
+
+func (f FaultyClicks) History(ctx context.Context, linkID int64, source string) (schema.History, error) {
+	return one(ctx, f.Fault, "History",
+		func() (schema.History, error) { return f.HistoryStore.History(ctx, linkID, source) })
+}
+
 func (f FaultyClicks) ReportDetail(ctx context.Context) (schema.ReportDetail, error) {
 	return one(ctx, f.Fault, "ReportDetail", func() (schema.ReportDetail,
 		error) {

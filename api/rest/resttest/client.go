@@ -142,7 +142,7 @@ func (c Caller) Try(t *testing.T, method, path, body string, header ...string) (
 	if c.Token != "" {
 		lines = append(lines, "Authorization", "Bearer "+c.Token)
 	}
-	if method == http.MethodPost || method == http.MethodPatch {
+	if method == http.MethodPost || method == http.MethodPatch || method == http.MethodPut {
 		lines = append(lines, "Content-Type", "application/json")
 	}
 	return send(t, c.check, method, c.API+path, body, append(lines, header...)...)

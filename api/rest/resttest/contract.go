@@ -53,6 +53,8 @@ func Test(t *testing.T, s System) {
 		"additions: account, scopes":  testAccount,
 		"additions: bulk and trash":   testBulkChanges,
 		"additions: QR codes":         testQR,
+		"additions: imported clicks":  testHistory,
+		"additions: invalid imports":  testInvalidHistories,
 		"additions: shares":           testShares,
 		"additions: invalid shares":   testInvalidShares,
 		"additions: webhooks":         testWebhooks,
