@@ -23,9 +23,9 @@ const (
 	firstShare            = 'a'
 )
 
-// Behaviour has the parts of a link that decide at each visit: password, limit, rules, variants and card. Most links
-// have none of them. A visitor is sent to the URL of the first rule that matches, else to a variant, else to the link's
-// URL. The API and the stores use the same JSON form.
+// Behaviour has the parts of a link that decide at each visit: password, limit, rules, variants, card and paths. Most
+// links have none of them. A visitor is sent to the URL of the first rule that matches, else to a variant, else to the
+// link's URL. The API and the stores use the same JSON form.
 type Behaviour struct {
 	Rules    []Rule    `json:"rules,omitempty"`
 	Variants []Variant `json:"variants,omitempty"`
@@ -38,6 +38,10 @@ type Behaviour struct {
 	Password int64 `json:"password,omitempty"`
 	// MaxClicks is how many visitors are redirected; 0: any number. Stores read it by its name in JSON.
 	MaxClicks int64 `json:"max_clicks,omitempty"`
+	// PathMode is the mode of a link that does not leave it to its domain.
+	PathMode PathMode `json:"path_mode,omitempty"`
+	// Pattern says that PathPattern in the link's URL stands for the path. Links of release 1.0 have it literally.
+	Pattern bool `json:"pattern,omitempty"`
 }
 
 // Rule sends the visitors who meet all its conditions to a URL.
@@ -93,7 +97,19 @@ func (m *Moment) UnmarshalJSON(text []byte) error {
 
 // IsZero reports whether the link has no behaviour.
 func (e *Behaviour) IsZero() bool {
-	return e == nil || len(e.Rules) == 0 && len(e.Variants) == 0 && e.Card == nil && e.Password == 0 && e.MaxClicks == 0
+	return e == nil || len(e.Rules) == 0 && len(e.Variants) == 0 && e.Card == nil && e.Password == 0 &&
+		e.MaxClicks == 0 && e.PathMode == PathDefault && !e.Pattern
+}
+
+// Paths returns the mode of a link with this behaviour, which may be nil. A link with a pattern needs no PathMode.
+func (e *Behaviour) Paths() PathMode {
+	switch {
+	case e == nil:
+		return PathDefault
+	case e.Pattern:
+		return PathAppend
+	}
+	return e.PathMode
 }
 
 // Len returns the bytes that the behaviour takes, in a form whose URLs have nothing but ASCII characters. It is an

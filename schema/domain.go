@@ -29,9 +29,10 @@ type Domain struct {
 
 // Site says where visitors of a domain are sent if no link does. An empty URL sends them nowhere.
 type Site struct {
-	RootURL     string // instead of the front page
-	NotFoundURL string // if there is no such link
-	ExpiredURL  string // if a link has expired that has no such URL of its own
+	RootURL     string   // instead of the front page
+	NotFoundURL string   // if there is no such link
+	ExpiredURL  string   // if a link has expired that has no such URL of its own
+	PathMode    PathMode // of links that leave it to their domain
 }
 
 // AppLinks are the JSON documents of a domain that let apps open its links; "": none.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -28,7 +29,9 @@ type Link struct {
 	AccountID int64
 	DomainID  int64  // 0 for the default domain
 	Host      string // of the domain, "" for the default domain; set by the store when it reads
-	Hash      string // case-sensitive
+	// DomainPathMode is the domain's, PathDefault for the default domain; set by the store when it reads.
+	DomainPathMode PathMode
+	Hash           string // case-sensitive
 	// FormerHashes are hashes that the link had, in this order, and has kept: they lead to it, and belong to nobody else.
 	// nil if there are none.
 	FormerHashes []string
@@ -119,6 +122,12 @@ func (e LinkEdit) BehaviourText() *string {
 		return nil
 	}
 	return new(e.Behaviour.Text())
+}
+
+// PathMode returns what becomes of a path behind the link's name, which is never PathDefault. The mode of the default
+// domain, which only edges know, is taken for PathNone.
+func (l Link) PathMode() PathMode {
+	return cmp.Or(l.Behaviour.Paths(), l.DomainPathMode, PathNone)
 }
 
 // Redirects reports whether visitors reach the long URL, unless the link has expired.

@@ -12,7 +12,8 @@ const (
 	INSERT INTO domains (account_id, host, challenge, created_at, verified_at, check_at)
 	VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`
 	domainColumns = `id, account_id, host, challenge, created_at, verified_at, lost_at, check_at, failing_since,
-		contested_by, contested_at, root_url, not_found_url, expired_url, apple_links <> '' OR android_links <> ''`
+		contested_by, contested_at, root_url, not_found_url, expired_url, path_mode,
+		apple_links <> '' OR android_links <> ''`
 	selectDomain     = `SELECT ` + domainColumns + ` FROM domains `
 	domainByID       = selectDomain + `WHERE id = $1`
 	domainsByHost    = selectDomain + `WHERE host = $1 ORDER BY id`
@@ -22,7 +23,8 @@ const (
 	domainsOfAccount = selectDomain + `WHERE account_id = $1 ORDER BY host{binary}`
 	verifyDomain     = `UPDATE domains SET verified_at = coalesce(verified_at, $2), lost_at = NULL WHERE id = $1`
 	setSite          = `
-	UPDATE domains SET root_url = $2, not_found_url = $3, expired_url = $4, apple_links = $5, android_links = $6
+	UPDATE domains SET root_url = $2, not_found_url = $3, expired_url = $4, apple_links = $5, android_links = $6,
+		path_mode = $7
 	WHERE id = $1`
 	appLinks      = `SELECT apple_links, android_links FROM domains WHERE id = $1`
 	ownerOfDomain = `SELECT account_id FROM domains WHERE id = $1`
@@ -34,7 +36,8 @@ const (
 
 func domainFields(d *schema.Domain) []any {
 	return []any{&d.ID, &d.AccountID, &d.Host, &d.Challenge, &d.CreatedAt, &d.VerifiedAt, &d.LostAt, &d.CheckAt,
-		&d.FailingSince, &d.ContestedBy, &d.ContestedAt, &d.RootURL, &d.NotFoundURL, &d.ExpiredURL, &d.HasAppLinks}
+		&d.FailingSince, &d.ContestedBy, &d.ContestedAt, &d.RootURL, &d.NotFoundURL, &d.ExpiredURL, &d.PathMode,
+		&d.HasAppLinks}
 }
 
 // CreateDomain implements schema.DomainStore.
@@ -106,7 +109,7 @@ func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 // SetSite implements schema.DomainStore.
 func (s *Store) SetSite(ctx context.Context, domainID int64, site schema.Site, links schema.AppLinks) error {
 	err := execOne(ctx, s.db, setSite, domainID, site.RootURL, site.NotFoundURL, site.ExpiredURL, links.Apple,
-		links.Android)
+		links.Android, site.PathMode)
 	return wrap(err, "set site of domain %d", domainID)
 }
 

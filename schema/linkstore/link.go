@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	linkColumns = `l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
-		coalesce(l.updated_at, l.created_at), l.version, l.title, l.tags, l.expires_at, l.expired_url, l.forward_query,
-		l.extension, l.former_hashes, ` + stopOfLink
+	linkColumns = `l.id, l.account_id, l.domain_id, coalesce(d.host, ''), coalesce(d.path_mode, ''), l.hash, l.url,
+		l.active, l.ordinal, l.created_at, coalesce(l.updated_at, l.created_at), l.version, l.title, l.tags,
+		l.expires_at, l.expired_url, l.forward_query, l.extension, l.former_hashes, ` + stopOfLink
 	// stopOfLink is the schema.Stop of link l on domain d.
 	stopOfLink = `CASE WHEN l.ordinal < 0 THEN 'deleted' WHEN l.taken_down THEN 'taken_down'
 		WHEN (SELECT suspended FROM accounts WHERE id = l.account_id) THEN 'suspended'
@@ -33,10 +33,10 @@ const (
 	WHERE a.id = $1 ORDER BY l.ordinal DESC`
 	// An empty page is one row without a link, so every column has a value for that.
 	pageColumns = `coalesce(l.id, 0), coalesce(l.account_id, 0), coalesce(l.domain_id, 0), coalesce(d.host, ''),
-		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0), l.created_at,
-		coalesce(l.updated_at, l.created_at), coalesce(l.version, 0), coalesce(l.title, ''), coalesce(l.tags, ''),
-		l.expires_at, coalesce(l.expired_url, ''), coalesce(l.forward_query, false), coalesce(l.extension, ''),
-		coalesce(l.former_hashes, ''), ` + stopOfLink
+		coalesce(d.path_mode, ''), coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false),
+		coalesce(l.ordinal, 0), l.created_at, coalesce(l.updated_at, l.created_at), coalesce(l.version, 0),
+		coalesce(l.title, ''), coalesce(l.tags, ''), l.expires_at, coalesce(l.expired_url, ''),
+		coalesce(l.forward_query, false), coalesce(l.extension, ''), coalesce(l.former_hashes, ''), ` + stopOfLink
 	// The links of linkPage if the account has deleted some: see schema.PageRange.
 	linkCounts = `SELECT link_count, deleted_links FROM accounts WHERE id = $1`
 	linkGaps   = `SELECT block, missing FROM link_gaps WHERE account_id = $1 ORDER BY block DESC`
@@ -57,8 +57,8 @@ const (
 
 // linkFields returns where linkColumns are scanned to.
 func linkFields(l *schema.Link) []any {
-	return []any{&l.ID, &l.AccountID, &l.DomainID, &l.Host, &l.Hash, &l.URL, &l.Active, &l.Ordinal, &l.CreatedAt,
-		&l.UpdatedAt, &l.Version, &l.Title, schema.TagsColumn{List: &l.Tags}, &l.ExpiresAt, &l.ExpiredURL,
+	return []any{&l.ID, &l.AccountID, &l.DomainID, &l.Host, &l.DomainPathMode, &l.Hash, &l.URL, &l.Active, &l.Ordinal,
+		&l.CreatedAt, &l.UpdatedAt, &l.Version, &l.Title, schema.TagsColumn{List: &l.Tags}, &l.ExpiresAt, &l.ExpiredURL,
 		&l.ForwardQuery, schema.BehaviourColumn{Of: &l.Behaviour}, schema.TagsColumn{List: &l.FormerHashes}, &l.Stopped}
 }
 

@@ -70,6 +70,7 @@ func leavesChanges(t *testing.T, store schema.Database) {
 		"URL": {URL: new("https://example.org/new")}, "active": {Active: new(false)}, "expiry": {ExpiresAt: new(hour(1))},
 		"expired URL": {ExpiredURL: new("https://example.org/over")}, "forwarded query": {ForwardQuery: new(true)},
 		"extension": {Behaviour: &schema.Behaviour{Card: &schema.Card{Title: "card"}}},
+		"paths":     {Behaviour: &schema.Behaviour{PathMode: schema.PathAppend}},
 	} {
 		testkit.Must(t, store.UpdateLink(t.Context(), &link, edit, hour(1)))
 		wantPending(t, what, store, "link/0/made")
@@ -108,11 +109,18 @@ func domainsLeaveChanges(t *testing.T, store schema.Database, a, b schema.Accoun
 	wantPending(t, "a released domain", store, "host/go.example.org")
 	verified := addDomain(t, store, a.ID, "verified.example.org", true)
 	wantPending(t, "a domain that is verified at once", store, "host/verified.example.org")
-	for _, links := range []schema.AppLinks{{}, {Apple: "{}"}} {
-		site := schema.Site{RootURL: "https://example.org/"}
-		testkit.Must(t, store.SetSite(t.Context(), verified.ID, site, links))
+	for _, set := range []struct {
+		site  schema.Site
+		links schema.AppLinks
+	}{
+		{schema.Site{RootURL: "https://example.org/"}, schema.AppLinks{}},
+		{schema.Site{RootURL: "https://example.org/"}, schema.AppLinks{Apple: "{}"}},
+		{schema.Site{PathMode: schema.PathAppend}, schema.AppLinks{Apple: "{}"}},
+		{schema.Site{PathMode: schema.PathNone}, schema.AppLinks{Apple: "{}"}},
+	} {
+		testkit.Must(t, store.SetSite(t.Context(), verified.ID, set.site, set.links))
 		wantPending(t, "a site", store, "host/verified.example.org")
-		testkit.Must(t, store.SetSite(t.Context(), verified.ID, site, links))
+		testkit.Must(t, store.SetSite(t.Context(), verified.ID, set.site, set.links))
 		wantPending(t, "the same site", store)
 	}
 	custom := addLink(t, store, a.ID, verified.ID, "custom")
