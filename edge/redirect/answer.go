@@ -2,7 +2,6 @@ package redirect
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"runtime/debug"
@@ -24,6 +23,7 @@ type request struct {
 	*fasthttp.RequestCtx
 	now    time.Time
 	path   []byte             // see readPath; set by answer
+	rest   []byte             // of the path, behind the link's name, as it was sent; set by cutRest
 	lane   uint64             // of the spool
 	client netip.Addr         // the zero Addr if it is unknown
 	loop   *eventloop.Request // nil on a goroutine, which may wait
@@ -65,16 +65,13 @@ func readPath(path []byte) []byte {
 		return path
 	}
 	decoded := append(make([]byte, 0, len(path)), path[:escape]...)
-	for i := escape; i < len(path); i++ {
-		c := path[i]
-		if c == '%' && i+2 < len(path) {
-			var escaped [1]byte
-			if _, err := hex.Decode(escaped[:], path[i+1:i+3]); err == nil && escaped[0] != '/' {
-				c = escaped[0]
-				i += 2
-			}
+	for i := escape; i < len(path); {
+		c, size := resolve.DecodeByte(path[i:])
+		if c == '/' {
+			c, size = path[i], 1
 		}
 		decoded = append(decoded, c)
+		i += size
 	}
 	return decoded
 }
@@ -103,7 +100,7 @@ func (h *Handler) follow(q *request, target resolve.Target, err error) bool {
 	switch {
 	case err != nil:
 		h.answerError(q, target, err)
-	case len(target.Location) == 0 && target.Stop == resolve.Extended:
+	case len(target.Location) == 0 && target.Stop >= resolve.Extended:
 		return h.extended(q, target)
 	case len(target.Location) == 0:
 		h.answerGone(q.RequestCtx, target.Stop)
@@ -202,6 +199,10 @@ func (h *Handler) preview(q *request, path []byte) bool {
 		return wait > 0
 	}
 	target, link, err := h.resolver.Preview(q.Host(), path, q.client, q.now)
+	if err == nil && target.IsBehind() && !q.cutRest(&target, path) {
+		h.answerNoLink(q, target)
+		return true
+	}
 	verdict := limit.Open
 	if err == nil && target.Stop == resolve.Extended {
 		if _, extension := target.Extended(); extension.Limit() > 0 {
@@ -221,10 +222,23 @@ func (h *Handler) preview(q *request, path []byte) bool {
 	case target.Stop == resolve.Extended && hasPassword(target):
 		h.pages.forVisitor(q.RequestCtx).locked.answer(q.RequestCtx)
 	default:
-		h.previewed.Inc()
-		h.pages.preview(q.RequestCtx, target, link).answer(q.RequestCtx)
+		h.previewLocation(q, target, link)
 	}
 	return true
+}
+
+// previewLocation shows where a link leads that redirects: its pattern, unless a path follows the link's name.
+func (h *Handler) previewLocation(q *request, target resolve.Target, link schema.Link) {
+	if len(q.rest) > 0 && target.Stop == resolve.Extended {
+		switch buffer, ok := h.place(q, &target, true); {
+		case !ok:
+			return
+		case buffer != nil:
+			defer h.forwarded.Put(buffer) // the page has a copy
+		}
+	}
+	h.previewed.Inc()
+	h.pages.preview(q.RequestCtx, target, link).answer(q.RequestCtx)
 }
 
 // answerError says why a link was not found.

@@ -14,11 +14,14 @@ import (
 	"linkstream/schema/enrich"
 )
 
-// extended answers a request for a link with a behaviour, in this order: a link whose limit is used up leads where
-// expired ones do; a visitor without the link's password is asked for it; a program that draws a preview gets the card;
-// else the first rule that matches, a variant or the link's URL says where the visitor is sent. It returns false if a
-// goroutine has to answer.
+// extended answers a request for a link with a behaviour, or for a path behind the name of any link, in this order: a
+// link whose limit is used up leads where expired ones do; a visitor without the link's password is asked for it; a
+// program that draws a preview gets the card; else the first rule that matches, a variant or the link's URL says where
+// the visitor is sent. It returns false if a goroutine has to answer.
 func (h *Handler) extended(q *request, target resolve.Target) bool {
+	if target.Stop == resolve.Behind {
+		return h.behind(q, target)
+	}
 	location, extension := target.Extended()
 	v := h.visits.Get().(*visit)
 	defer h.visits.Put(v)
@@ -34,6 +37,12 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 	if h.resolver.Blocks(&target) {
 		h.answerGone(q.RequestCtx, resolve.Unsafe)
 		return true
+	}
+	switch buffer, ok := h.place(q, &target, len(to) == 0); {
+	case !ok:
+		return true
+	case buffer != nil:
+		defer h.forwarded.Put(buffer) // the answer has a copy
 	}
 	if most > 0 && (isBot || version != 0) { // otherwise limited finds it out
 		switch _, verdict := h.take(q, target.LinkID, most, false); verdict {

@@ -1,17 +1,17 @@
 package redirect
 
-import "bytes"
+import (
+	"bytes"
 
-// maxForwarded is the most bytes of a location with the visitor's query string in it. Servers take 8 KiB, few take
-// more.
-const maxForwarded = 8 << 10
+	"linkstream/edge/resolve"
+)
 
-// forwardBuffer holds a location with the visitor's query string.
-type forwardBuffer [maxForwarded]byte
+// forwardBuffer holds a location with parts of a request.
+type forwardBuffer [resolve.MaxLocation]byte
 
 // forward returns location with the query string of a request. Location's own query comes first, then the visitor's,
 // unchanged except that bytes that no URL may have are percent-encoded, then location's fragment (RFC 3986, section 3).
-// A result of more than maxForwarded bytes is location alone. The result belongs to the buffer, or is location.
+// A result of more than resolve.MaxLocation bytes is location alone. The result belongs to the buffer, or is location.
 func (b *forwardBuffer) forward(location, query []byte) []byte {
 	base, fragment := location, []byte(nil)
 	if i := bytes.IndexByte(location, '#'); i >= 0 {
@@ -30,7 +30,7 @@ func (b *forwardBuffer) forward(location, query []byte) []byte {
 			length += 2
 		}
 	}
-	if length > maxForwarded {
+	if length > resolve.MaxLocation {
 		return location
 	}
 	dst := append(append(b[:0], base...), between...)

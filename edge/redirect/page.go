@@ -38,8 +38,8 @@ type pages struct {
 	matcher language.Matcher
 	visitor []visitorPages // in the order of languages
 
-	badMethod, badRequest, badVersion, badCoding page
-	timeout, bodyTooLarge, headerTooLarge        page
+	badMethod, badRequest, badVersion, badCoding       page
+	timeout, bodyTooLarge, headerTooLarge, pathTooLong page
 }
 
 // visitorPages are the pages that visitors see, in one language.
@@ -75,6 +75,8 @@ func newPages() *pages {
 			"The body of this request is too large. Short links need no body."),
 		headerTooLarge: english(fasthttp.StatusRequestHeaderFieldsTooLarge, "Request too large",
 			"The header of this request is too large."),
+		pathTooLong: english(fasthttp.StatusRequestURITooLong, "Address too long",
+			"The address that this link leads to would have more than 8 KiB."),
 	}
 	for _, tag := range languages {
 		p.visitor = append(p.visitor, newVisitorPages(t, tag))

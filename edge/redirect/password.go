@@ -100,11 +100,15 @@ func (h *Handler) tryPassword(q *request, link int64) (right bool) {
 	return false
 }
 
-// cookiePath returns the path of a request as browsers compare it with cookies, or else the link's.
+// cookiePath returns the path of a request as browsers compare it with cookies, or else the link's. A path behind the
+// link's name is left out: the grant is good for each of them.
 func cookiePath(q *request) []byte {
 	path := q.URI().PathOriginal()
+	if len(q.rest) > 0 {
+		path = path[:len(path)-len(q.rest)-1]
+	}
 	if bytes.ContainsAny(path, "%;") { // a cookie's path cannot hold them
-		path = append([]byte{'/'}, resolve.AsTyped(q.path)...)
+		path = append([]byte{'/'}, resolve.AsTyped(readPath(path))...)
 	}
 	return path
 }

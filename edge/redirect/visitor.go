@@ -52,6 +52,7 @@ func isSpeculative(value []byte) bool {
 type clickBuffer struct {
 	network  [schema.MaxNetworkLen]byte
 	campaign [schema.MaxCampaignLen]byte
+	path     [schema.MaxPathLen]byte
 }
 
 // click returns the click of a visitor. It borrows the visitor's bytes, the buffer, and route.
@@ -70,6 +71,7 @@ func (h *Handler) click(b *clickBuffer, v *visitor, q *request, target resolve.T
 		Language:  v.language,
 		Route:     route,
 		Campaign:  appendCampaign(b.campaign[:0], target.Location, forwarded),
+		Path:      appendDecoded(b.path[:0], q.rest),
 		Visitor:   h.visitors.Hash(q.now, target.AccountID, q.client, v.userAgent),
 	}
 }

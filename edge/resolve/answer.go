@@ -63,7 +63,7 @@ func appendAnswer(dst []byte, d *schema.EdgeLink) []byte {
 	after := len(dst)
 	dst = appendLocation(dst, d.ExpiredURL)
 	binary.BigEndian.PutUint32(dst[begin-4:], uint32(len(dst)-after))
-	return appendBehaviour(dst, d.Behaviour)
+	return appendBehaviour(dst, d.Behaviour, dst[begin:after])
 }
 
 // decodeAnswer returns where a link leads at the time now, or why it leads nowhere. It does not allocate.
@@ -132,6 +132,7 @@ func validAnswer(answer []byte) bool {
 	case len(answer) <= longLen:
 		return false
 	}
-	locations := uint64(binary.BigEndian.Uint32(answer[9:])) + uint64(binary.BigEndian.Uint32(answer[13:]))
-	return locations <= uint64(len(answer)-longLen) && Behaviour(answer[longLen+int(locations):]).valid()
+	before, after := uint64(binary.BigEndian.Uint32(answer[9:])), uint64(binary.BigEndian.Uint32(answer[13:]))
+	locations := answer[longLen:]
+	return before+after <= uint64(len(locations)) && Behaviour(locations[before+after:]).valid(locations[:before])
 }

@@ -19,7 +19,7 @@ import (
 
 // Bounds of the queries for links under way.
 const (
-	linksPerQuery  = 256
+	linksPerQuery  = 256 // at least, if so many wait; a look-up asks for up to maxNames links
 	linkQueries    = 4
 	suspectQueries = 1        // for clients that have just asked for keys that do not exist
 	maxWaiting     = 64 << 10 // look-ups; the server's connections are fewer
@@ -144,9 +144,14 @@ func (q *linkQuery) lookUp(l *line, batch []*flight[linkIDs]) {
 func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(l.waiting), linksPerQuery)
+	n, links := 0, 0
+	for n < len(l.waiting) && links < linksPerQuery {
+		l.waiting[n].number = links
+		links += countNames(l.waiting[n].question)
+		n++
+	}
 	now := time.Now()
-	if wait = gather - now.Sub(l.last); wait > 0 && len(l.asked) > 0 && 0 < n && n < linksPerQuery {
+	if wait = gather - now.Sub(l.last); wait > 0 && len(l.asked) > 0 && 0 < n && links < linksPerQuery {
 		return nil, wait
 	}
 	l.gathering = false
@@ -154,9 +159,6 @@ func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration)
 		return nil, 0
 	}
 	batch = slices.Clone(l.waiting[:n])
-	for i := range batch {
-		batch[i].number = i
-	}
 	l.waiting = slices.Delete(l.waiting, 0, n)
 	l.asked = append(l.asked, batch)
 	l.last = now
@@ -192,9 +194,12 @@ func (q *linkQuery) ask(ctx context.Context, batch []*flight[linkIDs]) (found []
 		}
 	}()
 	q.queries.Inc()
-	keys := make([]schema.LinkKey, len(batch))
-	for i, f := range batch {
-		keys[i] = schema.LinkKey{DomainID: int64(binary.BigEndian.Uint64([]byte(f.key[:8]))), Hash: f.key[8:]}
+	keys := make([]schema.LinkKey, 0, len(batch))
+	for _, f := range batch {
+		domainID := int64(binary.BigEndian.Uint64([]byte(f.question[:8])))
+		for name := range names(f.question) {
+			keys = append(keys, schema.LinkKey{DomainID: domainID, Hash: name})
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -208,24 +213,48 @@ func (q *linkQuery) ask(ctx context.Context, batch []*flight[linkIDs]) (found []
 
 // publish ends a batch whose links were found, or not.
 func (q *linkQuery) publish(batch []*flight[linkIDs], found []schema.EdgeLink) {
-	var scratch []byte
+	p := new(publishing)
 	for _, f := range batch {
-		d := &found[f.number]
-		if d.LinkID == 0 || d.Stopped == schema.HostLost { // the host has another owner now, with other links
-			q.cache.publishNegative(f)
-			continue
-		}
-		scratch = appendAnswer(scratch[:0], d)
-		q.cache.publish(f, newEntry(linkIDs{d.LinkID, d.AccountID}, []byte(f.key), scratch))
+		p.publish(q.cache, f, found)
 	}
 	q.end(batch)
+}
+
+// publishing is memory for publish.
+type publishing struct {
+	answer []byte
+	absent [][]byte
+	keys   [maxNames]linkKey
+}
+
+// publish makes what was found for a flight its result: the first of its links that answers its question.
+func (p *publishing) publish(c *cache[linkIDs], f *flight[linkIDs], found []schema.EdgeLink) {
+	p.absent = p.absent[:0]
+	i := -1
+	for name, mark := range names(f.question) {
+		i++
+		d := &found[f.number+i]
+		key := append(append(p.keys[i][:0], f.question[:8]...), name...)
+		if d.LinkID == 0 || d.Stopped == schema.HostLost { // the host has another owner now, with other links
+			p.absent = append(p.absent, key)
+			continue
+		}
+		if paths := pathsOf(d); answers(paths, mark) {
+			p.answer = appendAnswer(p.answer[:0], d)
+			e := newEntry(linkIDs{d.LinkID, d.AccountID}, key, p.answer)
+			e.paths = paths
+			c.publish(f, e, i, p.absent...)
+			return
+		}
+	}
+	c.publishNone(f, p.absent...)
 }
 
 // fail ends look-ups that have no outcome.
 func (q *linkQuery) fail(batch []*flight[linkIDs], cause error) {
 	for _, f := range batch {
 		f.err = errUnavailable
-		q.limiter.report(fmt.Errorf("look up link %q: %w", f.key[8:], cause))
+		q.limiter.report(fmt.Errorf("look up link %q: %w", firstName(f.question), cause))
 	}
 	q.end(batch)
 }

@@ -22,6 +22,7 @@ const (
 	fieldCard
 	fieldPassword // the version, first
 	fieldLimit    // after it
+	fieldPattern  // see appendPattern
 )
 
 // The fields of a rule and of a variant. Conditions of one kind follow each other.
@@ -55,8 +56,8 @@ const AnyValue = "*"
 // classes is the number of classes of visitors, see schema.Behaviour.
 const classes = 100
 
-// appendBehaviour appends a behaviour, nothing for nil.
-func appendBehaviour(dst []byte, e *schema.Behaviour) []byte {
+// appendBehaviour appends the behaviour of a link with a location, nothing for nil.
+func appendBehaviour(dst []byte, e *schema.Behaviour, location []byte) []byte {
 	if e == nil {
 		return dst
 	}
@@ -86,6 +87,9 @@ func appendBehaviour(dst []byte, e *schema.Behaviour) []byte {
 			part = appendField(part, fieldImage, appendLocation(nil, *e.Card.Image))
 		}
 		dst = appendField(dst, fieldCard, part)
+	}
+	if e.Pattern {
+		dst = appendField(dst, fieldPattern, appendPattern(nil, location))
 	}
 	return dst
 }
@@ -278,10 +282,15 @@ func (x Behaviour) Card() (card Card) {
 }
 
 // card returns the message of the card, nil if there is none.
-func (x Behaviour) card() []byte {
+func (x Behaviour) card() []byte { return x.find(fieldCard) }
+
+// pattern returns the places of the pattern in the link's own location, nothing if it is none.
+func (x Behaviour) pattern() []byte { return x.find(fieldPattern) }
+
+func (x Behaviour) find(number protowire.Number) []byte {
 	for rest := []byte(x); len(rest) > 0; {
 		var f field
-		if f, rest = next(rest); f.number == fieldCard {
+		if f, rest = next(rest); f.number == number {
 			return f.bytes
 		}
 	}
@@ -303,7 +312,7 @@ func (x Behaviour) locations(each func(location []byte) bool) {
 
 // valid reports whether appendBehaviour can have returned bytes that come from outside of the process, as far as
 // methods rely on it.
-func (x Behaviour) valid() bool {
+func (x Behaviour) valid(location []byte) bool {
 	variants, last := 0, byte(0)
 	for rest := []byte(x); len(rest) > 0; {
 		var f field
@@ -326,6 +335,8 @@ func (x Behaviour) valid() bool {
 			ok = validFields(f.bytes, fieldImage)
 		case fieldPassword, fieldLimit:
 			ok = f.value > 0
+		case fieldPattern:
+			ok = validPattern(f.bytes, location)
 		}
 		if !ok {
 			return false

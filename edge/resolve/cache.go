@@ -17,42 +17,45 @@ const (
 	// retryAfter is the pause between a failed look-up and the next one, while there is an entry to serve.
 	retryAfter = time.Second
 
-	bytesPerNegative = 64 // of the cache, per byte of the table of keys that do not exist
-	minNegativeBytes = 16 << 10
+	bytesPerAnswer  = 64 // of the cache, per byte of the table of answers
+	minAnswersBytes = 16 << 10
 )
 
 // cache holds the link store's answer for each key. The package documentation describes the states of its entries.
 type cache[V value] struct {
-	store    store[V]
-	negative *times       // until when a key is known not to exist; written under mu
-	second   maphash.Seed // of the hash by which negative distinguishes keys
-	limiter  *limiter
-	begin    func(f *flight[V]) // begins the look-up of a flight, and does not wait for it; end ends it
-	judge    func(e *entry[V])  // sets what an entry has from the blocklist
-	ttl      time.Duration
-	unknown  time.Duration // for which a key is known not to exist
+	store   store[V]
+	answers *times       // to questions that no entry answers by itself, see answered; written under mu
+	second  maphash.Seed // of the hash by which answers distinguishes questions
+	changes changes
+	limiter *limiter
+	begin   func(f *flight[V]) // begins the look-up of a flight, and does not wait for it; end ends it
+	judge   func(e *entry[V])  // sets what an entry has from the blocklist
+	ttl     time.Duration
+	unknown time.Duration // for which a key is known not to exist
 
-	mu      sync.Mutex
-	flights map[string]*flight[V] // look-ups under way, by key
+	mu        sync.Mutex
+	flights   map[string]*flight[V] // look-ups under way, by question
+	published map[string]*entry[V]  // of flights that have not ended, by key
 
 	hits, stale, misses *metrics.Counter
 }
 
-// flight is a look-up under way, which all requests for its key share.
+// flight is a look-up under way, which all requests with its question share. The question of a host is its key.
 type flight[V value] struct {
-	key     string
-	client  netip.Addr // whose request began it
-	suspect bool       // the client has asked for keys that do not exist
-	now     time.Time  // the time of that request
-	began   time.Time
+	question string
+	change   uint64     // of the question when the flight began
+	client   netip.Addr // whose request began it
+	suspect  bool       // the client has asked for keys that do not exist
+	now      time.Time  // the time of that request
+	began    time.Time
 
 	// Of the look-up.
-	number  int  // in its query
+	number  int  // of its first name in its query
 	expired bool // its time is over, although its query is under way
 
-	entry   *entry[V] // set under cache.mu; nil without an entry
+	entry   *entry[V] // nil without an entry
+	name    int       // that was found
 	err     error     // final once the flight has ended
-	dropped bool      // the key was dropped during the look-up, whose result may be older; guarded by cache.mu
 	waiters []Waiter  // guarded by cache.mu, and unchanged once the flight is not in cache.flights
 }
 
@@ -63,6 +66,7 @@ type Waiter interface{ Done() }
 type pending[V value] struct {
 	flight *flight[V]
 	old    *entry[V] // answers the request if the look-up fails; nil: none
+	name   int       // that old answers
 	token  int64     // of old's state
 	next   uint32    // Unix seconds; if the look-up fails, old is not looked up again before
 }
@@ -77,100 +81,170 @@ func newCache[V value](name string, maxBytes int64, cfg *Config, l *limiter, set
 		return service.NewCounter(set, fmt.Sprintf("linkstream_edge_cache_%s_total{cache=%q}", outcome, name), help)
 	}
 	return &cache[V]{
-		store:    store,
-		negative: newTimes(max(maxBytes/bytesPerNegative, minNegativeBytes)),
-		second:   maphash.MakeSeed(),
-		limiter:  l,
-		judge:    func(*entry[V]) {},
-		ttl:      cfg.CacheTTL,
-		unknown:  cfg.CacheTTL / 60,
-		flights:  map[string]*flight[V]{},
-		hits:     counter("hits", "Look-ups that a cache answered, by cache."),
-		stale:    counter("stale", "Expired entries that were served while the link store failed, by cache."),
-		misses:   counter("misses", "Look-ups that a cache could not answer, by cache."),
+		store:     store,
+		answers:   newTimes(max(maxBytes/bytesPerAnswer, minAnswersBytes)),
+		second:    maphash.MakeSeed(),
+		limiter:   l,
+		judge:     func(*entry[V]) {},
+		ttl:       cfg.CacheTTL,
+		unknown:   cfg.CacheTTL / 60,
+		changes:   newChanges(),
+		flights:   map[string]*flight[V]{},
+		published: map[string]*entry[V]{},
+		hits:      counter("hits", "Look-ups that a cache answered, by cache."),
+		stale:     counter("stale", "Expired entries that were served while the link store failed, by cache."),
+		misses:    counter("misses", "Look-ups that a cache could not answer, by cache."),
 	}, nil
 }
 
-func (c *cache[V]) secondHash(key []byte) uint64 { return maphash.Bytes(c.second, key) }
+// notFound is the answer that there is none of the names of a question.
+const notFound = numbers
 
-// get returns the entry at key at the time now. If the key has to be looked up, get returns a flight instead, which
-// calls w at its end; outcome then has the entry. It fails with errNotFound or ErrTooMany. It neither waits nor
-// retains key.
-func (c *cache[V]) get(key []byte, client netip.Addr, now time.Time, w Waiter) (e *entry[V], p pending[V], err error) {
-	hash := c.store.hash(key)
-	e = c.store.get(hash, key)
-	switch {
-	case e == nil && c.negative.after(hash, c.secondHash(key), now):
+// answered returns which of the names of a question was found a moment ago, or notFound. ok is false if that is not
+// known, or a change may have made it wrong.
+func (c *cache[V]) answered(question []byte, now time.Time) (name int, ok bool) {
+	return c.answers.after(c.store.hash(question), c.check(question, c.changes.of(question)), now)
+}
+
+// remember makes the answer to a flight's question known until a time, unless something has changed. The caller holds
+// mu.
+func (c *cache[V]) remember(f *flight[V], name int, until time.Time) {
+	question := []byte(f.question)
+	c.answers.put(c.store.hash(question), c.check(question, f.change), until, name)
+}
+
+// check returns the hash that distinguishes questions in answers: another one after each change.
+func (c *cache[V]) check(question []byte, change uint64) uint64 {
+	return maphash.Bytes(c.second, question) + change*0x9e3779b97f4a7c15 // an odd number: 2^64 by the golden ratio
+}
+
+// cached returns the entry of a key if nothing but time makes it stale, and begins its renewal if that is due. It
+// returns nil without such an entry.
+func (c *cache[V]) cached(key []byte, now time.Time) *entry[V] {
+	e := c.store.get(c.store.hash(key), key)
+	if e == nil || !e.state.timed() {
+		return nil
+	}
+	c.serve(e, now)
+	return e
+}
+
+// serve begins the renewal of an entry that answers a request, if that is due.
+func (c *cache[V]) serve(e *entry[V], now time.Time) {
+	renews := c.renews(e, now)
+	if renews {
+		c.join(string(e.key()), netip.Addr{}, false, now, nil)
+	}
+	if renews || e.state.fresh(now) {
 		c.hits.Inc()
-		return nil, p, errNotFound
-	case e == nil && c.limiter.quota.wait(client, now) > 0:
-		return nil, p, ErrTooMany
-	case e == nil:
-		c.misses.Inc()
-		return nil, pending[V]{flight: c.join(string(key), client, c.limiter.quota.suspects(client, now), now, w)}, nil
-	case e.state.timed():
-		renews := c.renews(e, now)
-		if renews {
-			c.join(string(key), netip.Addr{}, false, now, nil)
-		}
-		if renews || e.state.fresh(now) {
-			c.hits.Inc()
-		} else {
-			c.stale.Inc()
-		}
-		return e, p, nil
-	}
-	p, ok := c.refresh(e, now)
-	if !ok {
+	} else {
 		c.stale.Inc()
-		return e, p, nil
 	}
-	p.flight = c.join(string(key), client, false, now, w)
+}
+
+// find returns the entry of a key that is a question of its own. If the key has to be looked up, find returns a flight
+// instead, which calls w at its end; outcome then has the entry. It fails with errNotFound or ErrTooMany. It neither
+// waits nor retains key.
+func (c *cache[V]) find(key []byte, client netip.Addr, now time.Time, w Waiter) (e *entry[V], p pending[V], err error) {
+	e = c.store.get(c.store.hash(key), key)
+	if e == nil {
+		if _, ok := c.answered(key, now); ok {
+			c.hits.Inc()
+			return nil, p, errNotFound
+		}
+	}
+	return c.get(key, e, 0, e != nil, client, now, w)
+}
+
+// get is find for any question. Old, which may be nil, is the cached entry of a name of the question. It answers the
+// question if sure is true, and otherwise if the look-up fails.
+func (c *cache[V]) get(
+	question []byte, old *entry[V], name int, sure bool, client netip.Addr, now time.Time, w Waiter,
+) (e *entry[V], p pending[V], err error) {
+	if sure && old.state.timed() {
+		c.serve(old, now)
+		return old, p, nil
+	}
+	if sure {
+		var must bool
+		if p, must = c.refresh(old, now); !must {
+			c.stale.Inc()
+			return old, p, nil
+		}
+		p.name = name
+		p.flight = c.join(string(question), client, false, now, w)
+		return nil, p, nil
+	}
+	if c.limiter.quota.wait(client, now) > 0 {
+		return nil, p, ErrTooMany
+	}
+	if old == nil {
+		c.misses.Inc()
+	} else {
+		p = pending[V]{old: old, name: name, next: c.afterFailure(now)}
+		if token, ok := old.state.mustLookUp(); ok {
+			p.token = token
+		}
+	}
+	p.flight = c.join(string(question), client, c.limiter.quota.suspects(client, now), now, w)
 	return nil, p, nil
+}
+
+// afterFailure returns when a key is looked up again if a look-up that begins now fails, in Unix seconds.
+func (c *cache[V]) afterFailure(now time.Time) uint32 {
+	return second(now.Add(c.limiter.timeout + retryAfter))
 }
 
 // renews reports whether a request, which does not wait, has to look up the key of an entry that was not dropped: one
 // per LookupTimeout and retryAfter, from the last quarter of its time on. So a link that has visitors does not expire.
 func (c *cache[V]) renews(e *entry[V], now time.Time) bool {
-	return !e.state.fresh(now.Add(c.ttl/4)) && e.takeTurn(now, second(now.Add(c.limiter.timeout+retryAfter)))
+	return !e.state.fresh(now.Add(c.ttl/4)) && e.takeTurn(now, c.afterFailure(now))
 }
 
 // refresh reports whether a request has to look up the key of an entry that was dropped, and wait: every request, or
 // one per LookupTimeout and retryAfter after a look-up has failed. If the look-up fails, the entry answers.
 func (c *cache[V]) refresh(old *entry[V], now time.Time) (p pending[V], ok bool) {
-	p = pending[V]{old: old, next: second(now.Add(c.limiter.timeout + retryAfter))}
-	if p.token, ok = old.state.mustLookUp(); ok {
+	p = pending[V]{old: old, next: c.afterFailure(now)}
+	if token, ok := old.state.mustLookUp(); ok {
+		p.token = token
 		return p, true
 	}
 	return p, old.takeTurn(now, p.next)
 }
 
-// outcome returns what a flight that has ended has found, or the entry that was there before if it failed. It fails
-// with errNotFound or errUnavailable.
-func (c *cache[V]) outcome(p *pending[V]) (*entry[V], error) {
-	e, err := p.flight.entry, p.flight.err
+// outcome returns what a flight that has ended has found, or the entry that was there before if it failed, and which
+// name that is. It fails with errNotFound or errUnavailable.
+func (c *cache[V]) outcome(p *pending[V]) (e *entry[V], name int, err error) {
+	f := p.flight
 	switch {
 	case p.old == nil:
-		return e, err
-	case err != errUnavailable:
+		return f.entry, f.name, f.err
+	case f.err != errUnavailable:
 		c.misses.Inc()
-		return e, err
+		return f.entry, f.name, f.err
 	}
 	c.stale.Inc()
 	if p.token < 0 {
 		p.old.lookUpAfter.Store(p.next)
 		p.old.state.setFailed(p.token)
 	}
-	return p.old, nil
+	if p.name > 0 {
+		c.mu.Lock()
+		c.remember(f, p.name, time.Unix(int64(p.next), 0)) // so that not every request waits
+		c.mu.Unlock()
+	}
+	return p.old, p.name, nil
 }
 
-// join adds a waiter, which may be nil, to the flight of a key. It begins the flight if the key has no flight.
-func (c *cache[V]) join(key string, client netip.Addr, suspect bool, now time.Time, w Waiter) *flight[V] {
+// join adds a waiter, which may be nil, to the flight of a question. It begins a flight if there is none, or a change
+// has come since it began.
+func (c *cache[V]) join(question string, client netip.Addr, suspect bool, now time.Time, w Waiter) *flight[V] {
 	c.mu.Lock()
-	f, joined := c.flights[key]
-	if !joined {
-		f = &flight[V]{key: key, client: client, suspect: suspect, now: now, began: time.Now()}
-		c.flights[key] = f
+	change := c.changes.of([]byte(question))
+	f, joined := c.flights[question]
+	if joined = joined && f.change == change; !joined {
+		f = &flight[V]{question: question, change: change, client: client, suspect: suspect, now: now, began: time.Now()}
+		c.flights[question] = f
 	}
 	if w != nil {
 		f.waiters = append(f.waiters, w)
@@ -182,33 +256,45 @@ func (c *cache[V]) join(key string, client netip.Addr, suspect bool, now time.Ti
 	return f
 }
 
-// publish makes e the result of a flight and offers it to ristretto, which may decline it.
-func (c *cache[V]) publish(f *flight[V], e *entry[V]) {
+// publish makes e, the entry of one of the names, the result of a flight and offers it to ristretto, which may decline
+// it. absent are the keys of names that do not exist.
+func (c *cache[V]) publish(f *flight[V], e *entry[V], name int, absent ...[]byte) {
 	e.state.setFresh(f.now.Add(c.ttl))
 	c.mu.Lock()
-	c.judge(e)
-	f.entry, f.err = e, nil // from here on drops and sweeps find e
-	if f.dropped {
-		e.state.drop()
+	defer c.mu.Unlock()
+	if other := c.published[string(e.key())]; other != nil && !other.state.wasDropped() {
+		e = other // of another question: there is one entry for changes to drop
+	} else {
+		c.judge(e)
+		c.published[string(e.key())] = e                // from here on drops and sweeps find it
+		c.store.request(c.store.hash(e.key()), e.key()) // which counts the request that missed
+		c.store.set(e)
 	}
-	c.mu.Unlock()
-	c.store.request(c.store.hash(e.key()), e.key()) // which counts the request that missed
-	c.store.set(e)
+	f.entry, f.name = e, name
+	if f.change != c.changes.of([]byte(f.question)) {
+		e.state.drop() // it may be older than the change
+	} else if c.remove(absent); name > 0 {
+		c.remember(f, name, f.now.Add(c.ttl))
+	}
 }
 
-// publishNegative makes the result of a flight that the key does not exist.
-func (c *cache[V]) publishNegative(f *flight[V]) {
-	key := []byte(f.key)
-	hash := c.store.hash(key)
+// publishNone makes the result of a flight that none of its names exists, whose keys are absent.
+func (c *cache[V]) publishNone(f *flight[V], absent ...[]byte) {
 	f.err = errNotFound
-	c.mu.Lock() // so that a Drop either finds the negative entry or prevents it
+	c.mu.Lock() // so that a change either finds the answer or prevents it
 	defer c.mu.Unlock()
-	if f.dropped {
-		return
+	if f.change == c.changes.of([]byte(f.question)) {
+		c.remember(f, notFound, f.now.Add(c.unknown))
+		c.remove(absent)
 	}
-	c.negative.put(hash, c.secondHash(key), f.now.Add(c.unknown).UnixNano())
-	if c.store.get(hash, key) != nil { // it existed before
-		c.store.remove(hash)
+}
+
+// remove removes entries whose keys do not exist any more. The caller holds mu.
+func (c *cache[V]) remove(keys [][]byte) {
+	for _, key := range keys {
+		if hash := c.store.hash(key); c.store.get(hash, key) != nil {
+			c.store.remove(hash)
+		}
 	}
 }
 
@@ -223,13 +309,16 @@ func (c *cache[V]) end(flights []*flight[V]) {
 	}
 	c.mu.Lock()
 	for _, f := range flights {
-		if c.flights[f.key] == f { // after a Drop another flight may have taken the place of f
-			delete(c.flights, f.key)
+		if c.flights[f.question] == f { // after a change another flight may have taken the place of f
+			delete(c.flights, f.question)
+		}
+		if f.err == nil && c.published[string(f.entry.key())] == f.entry {
+			delete(c.published, string(f.entry.key()))
 		}
 	}
 	c.mu.Unlock()
 	for _, f := range flights {
-		if f.err == errNotFound {
+		if f.err == errNotFound || f.name > 0 {
 			c.limiter.quota.charge(f.client, f.now)
 		}
 		for _, w := range f.waiters {
@@ -238,29 +327,33 @@ func (c *cache[V]) end(flights []*flight[V]) {
 	}
 }
 
-// drop makes the entry at key dropped, in ristretto or in a flight, and removes a negative entry. A flight under way
-// ends for the requests that share it already; the next request begins another one.
+// drop makes the entry at key dropped, in ristretto or of a flight, and forgets the answers to questions with this
+// name. A flight under way ends for the requests that share it already; the next request begins another one.
 func (c *cache[V]) drop(key []byte) {
-	hash := c.store.hash(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.flights[string(key)]; f != nil {
-		c.leave(f)
+	c.changes.note(key)
+	if e := c.published[string(key)]; e != nil {
+		e.state.drop()
 	}
-	c.negative.clear(hash, c.secondHash(key))
-	if e := c.store.get(hash, key); e != nil {
+	if e := c.store.get(c.store.hash(key), key); e != nil {
 		e.state.drop()
 	}
 }
 
-// dropEach drops the entries for which is returns true, and the results of flights under way.
-func (c *cache[V]) dropEach(is func(*entry[V]) bool) {
+// forget forgets all answers, and the results of flights under way.
+func (c *cache[V]) forget() {
 	c.mu.Lock()
-	for _, f := range c.flights {
-		c.leave(f)
+	defer c.mu.Unlock()
+	c.changes.noteAll()
+	for _, e := range c.published {
+		e.state.drop()
 	}
-	c.negative.clearAll()
-	c.mu.Unlock()
+}
+
+// dropEach is forget, and drops the entries for which is returns true.
+func (c *cache[V]) dropEach(is func(*entry[V]) bool) {
+	c.forget()
 	// Entries that are published from here on were looked up after the call.
 	c.store.each(func(e *entry[V]) {
 		if is(e) {
@@ -269,22 +362,11 @@ func (c *cache[V]) dropEach(is func(*entry[V]) bool) {
 	})
 }
 
-// leave keeps further requests from sharing a flight, whose result may be older than a change. The caller holds mu.
-func (c *cache[V]) leave(f *flight[V]) {
-	f.dropped = true
-	if f.entry != nil {
-		f.entry.state.drop()
-	}
-	delete(c.flights, f.key)
-}
-
 // judgeAll judges all entries again, as the blocklist has changed.
 func (c *cache[V]) judgeAll() {
 	c.mu.Lock()
-	for _, f := range c.flights {
-		if f.entry != nil {
-			c.judge(f.entry)
-		}
+	for _, e := range c.published {
+		c.judge(e)
 	}
 	c.mu.Unlock()
 	c.store.each(c.judge) // later entries are judged when they are published
@@ -301,6 +383,6 @@ func (c *cache[V]) confirm(now time.Time) {
 
 // close removes all entries and frees the memory. No look-up is under way, and none begins.
 func (c *cache[V]) close() {
-	c.negative.clearAll()
+	c.changes.noteAll()
 	c.store.close()
 }

@@ -60,6 +60,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	} {
 		fs.StringVar(f.url, "edge."+f.name, *f.url, "`URL` to which visitors of "+f.what+" are sent; a page if empty")
 	}
+	fs.StringVar((*string)(&c.Site.PathMode), "edge.path-mode", string(c.Site.PathMode),
+		"what becomes of the path behind a name on the default domain: `none`, ignore or append; none if empty")
 	const served = "JSON `file` that the default domain serves at "
 	fs.Func("edge.apple-app-site-association", served+schema.AppleLinksPath, readAppLinks(&c.AppLinks.Apple))
 	fs.Func("edge.assetlinks", served+schema.AndroidLinksPath, readAppLinks(&c.AppLinks.Android))
@@ -88,6 +90,9 @@ func (c *Config) Validate() error {
 		if err := c.checkSiteURL(url); err != nil {
 			errs = append(errs, fmt.Errorf("-edge.%s: %w", name, err))
 		}
+	}
+	if !c.Site.PathMode.Valid() {
+		errs = append(errs, fmt.Errorf("-edge.path-mode: %q is not none, ignore or append", c.Site.PathMode))
 	}
 	for name, document := range map[string]string{
 		"apple-app-site-association": c.AppLinks.Apple, "assetlinks": c.AppLinks.Android} {

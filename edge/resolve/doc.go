@@ -2,25 +2,28 @@
 //
 // # Look-up
 //
-// A request looks once for the domain of its host, unless that is the default domain, and once for the link, or twice
-// if its path names none: as people type it, and in lower case (spelling.go):
+// A request looks once for the domain of its host, unless that is the default domain, and once for the link. A path may
+// stand for several names: the look-up asks for all of them at once (question.go). If it finds none, the path in lower
+// case is looked up, too.
 //
-//	                                                     one per key   up to 256 keys
-//	host, hash ──▶ ristretto ──▶ negative ──▶ quota ──▶ flight ──────▶ query ──▶ link store
-//	                   ▲             ▲                                              │
-//	                   └─ new entry ─┴──────── the key does not exist ◀─────────────┘
+//	                                                    one per question   up to 256 keys
+//	host, path ──▶ ristretto ──▶ answers ──▶ quota ──▶ flight ──────────▶ query ──▶ link store
+//	                   ▲            ▲                                                  │
+//	                   └─ new entry ┴──── which name was found, or none ◀──────────────┘
 //
-// There are five parts, and the snapshot, which keeps entries over restarts:
+// There are six parts, and the snapshot, which keeps entries over restarts:
 //
-//   - Ristretto decides which entries are worth keeping (store.go).
-//   - The negative table has the keys that did not exist a moment ago (times.go). Its size is fixed, and its keys
-//     replace each other.
-//   - The quota refuses look-ups of a client that has asked for too many keys that do not exist, or for too many pages
-//     about links (quota.go).
-//   - A flight is a look-up under way, which all requests for its key share (cache.go).
+//   - Ristretto decides which entries are worth keeping (store.go). An entry is a link, under one of its names.
+//   - The answers say which of the names of a question was found a moment ago, or that none was, in which case the
+//     entry of the question is negative (times.go). Their table has a fixed size, and they replace each other.
+//   - The changes are counts. An answer is forgotten when a link changes that has one of its names, whether or not the
+//     link existed (changes.go).
+//   - The quota refuses look-ups of a client that has asked for too many names that do not exist, or for too many pages
+//     about links (quota.go). A path behind a name that links may lie beneath is such a name.
+//   - A flight is a look-up under way, which all requests with its question share (cache.go).
 //   - A query looks up many links: the look-ups that begin during a query share the next one (batch.go). Hosts are
 //     looked up one by one (hostquery.go). The entry of a host has the URLs to which the domain sends visitors without
-//     a link (site.go).
+//     a link, and what becomes of paths behind names (site.go, path.go).
 //
 // TryResolve does all of this without waiting: if a look-up is needed, it begins the look-up, and the caller asks
 // again when its Waiter is called at the end. So neither a look-up nor a refusal needs a goroutine. Resolve is
@@ -77,13 +80,15 @@
 //  1. While the store answers, a request that begins after Drop, Missed or BlocklistChanged has returned is answered
 //     from the store, or the list, as it was at that time or later. So it never shares a look-up that began before.
 //  2. While the store answers, a change that is not announced shows to the second visitor after CacheTTL, and a link
-//     that is created after a sixtieth of it. For restored entries CacheTTL begins when they become fresh.
+//     that is created after a sixtieth of it, or after all of it if a name in front allowed its path. For restored
+//     entries CacheTTL begins when they become fresh.
 //  3. While the store fails, every link in the cache is served, however old. Negative entries are never served stale:
 //     the link may exist by then.
-//  4. One look-up per key is under way, and another one only after a Drop. The number of queries is bounded. A client
-//     that asks for keys that do not exist delays no look-up of another client, and its keys neither evict entries nor
-//     change ristretto's counts.
+//  4. One look-up per question is under way, and another one only after a change. The number of queries is bounded. A
+//     client that asks for keys that do not exist delays no look-up of another client, and its keys neither evict
+//     entries nor change ristretto's counts.
 //  5. A cached link costs no allocation and waits for nothing, least of all for the snapshot's disk.
 //  6. Ristretto may remove any entry at any time. That costs a look-up, and an answer only while the store fails.
-//     Entries take about CacheBytes; the negative table, the quotas and ristretto's buffers take a few MB more.
+//     Entries take about CacheBytes; the tables of answers and changes, the quotas and ristretto's buffers take a few
+//     MB more.
 package resolve

@@ -20,6 +20,7 @@ type entry[V value] struct {
 	lookUpAfter atomic.Uint32 // Unix seconds; the entry is not looked up again before, unless it is dropped
 	lengths     uint32        // of the answer, shifted by keyBits, and of the key, which follow the entry in memory
 	listed      atomic.Bool   // one of its locations leads to a host on the blocklist
+	paths       paths         // of a link; unchanged once others can see the entry
 }
 
 const keyBits = 8 // of lengths: the longest key is a host

@@ -91,7 +91,7 @@ func ChangeAfterLookup(r *Resolver, hash string, found schema.EdgeLink, change f
 	c.begin = func(*flight[linkIDs]) {}
 	f := c.join(string(binary.BigEndian.AppendUint64(nil, 0))+hash, netip.Addr{}, false, time.Now(), nil)
 	c.begin = look
-	c.publish(f, newEntry(linkIDs{found.LinkID, found.AccountID}, []byte(f.key), appendAnswer(nil, &found)))
+	c.publish(f, newEntry(linkIDs{found.LinkID, found.AccountID}, []byte(f.question), appendAnswer(nil, &found)), 0)
 	change()
 	c.end([]*flight[linkIDs]{f})
 }
@@ -101,4 +101,18 @@ func RestoresAfter(key string) bool {
 	s := restoring{hosts: map[string]bool{}}
 	s.dropped(key)
 	return !s.unknown
+}
+
+// PlaceRest returns where a link with a behaviour leads with a path behind its name, and where it leads without.
+func PlaceRest(longURL string, behaviour schema.Behaviour, rest []byte) (location, without []byte, ok bool) {
+	link := schema.EdgeLink{URL: longURL, Active: true, Behaviour: &behaviour}
+	t := Target{host: newEntry(domainID(0), nil, nil),
+		entry: newEntry(linkIDs{1, 1}, make([]byte, 10), appendAnswer(nil, &link))}
+	t.entry.paths = pathsOf(&link)
+	without, _ = t.Extended()
+	if !t.HasPlace(rest, true) {
+		return without, without, true
+	}
+	location, ok = t.AppendRest(nil, without, rest, true)
+	return location, without, ok
 }

@@ -30,13 +30,13 @@ func (q *hostQuery) begin(f *flight[domainID]) { go q.run(f) }
 func (q *hostQuery) run(f *flight[domainID]) {
 	defer func() { q.cache.end([]*flight[domainID]{f}) }()
 	err := q.cache.limiter.do(func(ctx context.Context) error {
-		domain, err := q.lookup(ctx, f.key, f.suspect)
+		domain, err := q.lookup(ctx, f.question, f.suspect)
 		switch {
 		case err == nil:
 			site := appendSite(nil, &domain.Site, domain.HasAppLinks)
-			q.cache.publish(f, newEntry(domainID(domain.ID), []byte(f.key), site))
+			q.cache.publish(f, newEntry(domainID(domain.ID), []byte(f.question), site), 0)
 		case schema.ErrorCode(err) == schema.CodeNotFound:
-			q.cache.publishNegative(f)
+			q.cache.publishNone(f, []byte(f.question))
 		default:
 			return err
 		}

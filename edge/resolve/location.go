@@ -37,12 +37,11 @@ func cutHost(longURL string) (before, host, after string) {
 }
 
 func appendEscaped(dst []byte, s string) []byte {
-	const hex = "0123456789ABCDEF"
 	for i := range len(s) {
 		if c := s[i]; c > ' ' && c < 0x7f {
 			dst = append(dst, c)
 		} else {
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
+			dst = appendEscape(dst, c)
 		}
 	}
 	return dst

@@ -23,14 +23,14 @@ type Resolver struct {
 	home        *entry[domainID] // of the default domain
 	homeLinks   schema.AppLinks  // of the default domain
 	hosts       *cache[domainID] // by hostname
-	links       *cache[linkIDs]  // by linkKey
+	links       *cache[linkIDs]  // by linkKey; its questions are of type question
 	limiter     *limiter
 	queries     *linkQuery
 	blocklist   *blocklist.List // nil: nothing is blocked
 	store       linkStore
 	domains     domainStore
 	page        chan struct{} // has an element while the store is read for readPage
-	keys        sync.Pool     // of *linkKey
+	questions   sync.Pool     // of *question
 	waiting     sync.Pool     // of waiting
 
 	missed   *metrics.Counter
@@ -63,8 +63,9 @@ type Target struct {
 	Forward  bool // the visitor's query string is appended to Location
 	Stop     Stop // why Location is empty
 
-	host  *entry[domainID] // also of a link that is not found; nil: unknown
-	entry *entry[linkIDs]
+	behind bool             // see IsBehind
+	host   *entry[domainID] // also of a link that is not found; nil: unknown
+	entry  *entry[linkIDs]
 }
 
 // Extended returns the location of a link with Stop Extended without its rules and variants, and its behaviour. They
@@ -89,6 +90,7 @@ const (
 	Deleted         // by its owner
 	Expired         // and its owner has not said where it leads then
 	Extended        // it is not stopped, but has an extension that decides where it leads
+	Behind          // it may be stopped or not: the path goes on behind its name, see Settle
 )
 
 type (
@@ -118,7 +120,7 @@ func New(
 		store:       links,
 		domains:     domains,
 		page:        make(chan struct{}, 1),
-		keys:        sync.Pool{New: func() any { return new(linkKey) }},
+		questions:   sync.Pool{New: func() any { return new(question) }},
 		waiting:     sync.Pool{New: func() any { return make(waiting, 1) }},
 		current:     make(chan struct{}),
 		missed: service.NewCounter(set, "linkstream_edge_changes_missed_total",
@@ -170,13 +172,13 @@ type Lookup struct {
 	host   pending[domainID]
 	link   pending[linkIDs] // if there is no flight of a host
 	domain *entry[domainID] // of the link
-	spelling
+	lower  bool             // of the second question, see askLower
 }
 
-// TryResolve returns the link that a path stands for on a host at the time now, from memory: see spelling. The host is
-// a request's, in lower case; the path has neither its first slash nor escapes. CodeNotFound if there is no such link;
-// ErrTooMany if the link is not cached and the client has asked for too many that do not exist. The zero Addr is a
-// client that is not bounded.
+// TryResolve returns the link that a path stands for on a host at the time now, from memory: see question. The host is
+// a request's, in lower case; the path has neither its first slash nor escapes, except for slashes. CodeNotFound if
+// there is no such link; ErrTooMany if the link is not cached and the client has asked for too many that do not exist.
+// The zero Addr is a client that is not bounded.
 //
 // If the host or the link has to be looked up, TryResolve begins the look-up and returns it, and w.Done is called once
 // when it has ended, perhaps before TryResolve returns. The caller then calls TryResolve again, with the look-up as
@@ -185,38 +187,36 @@ type Lookup struct {
 func (r *Resolver) TryResolve(
 	host, path []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
 ) (t Target, lookup *Lookup, err error) {
-	first := exact
-	if waited != nil {
-		first = waited.spelling
-	}
-	var buffer [schema.MaxAliasLen]byte
-	for s := first; s < spellings; s++ {
-		hash, ok := s.of(path, buffer[:0])
-		if !ok {
-			continue
-		}
-		if s == inLowerCase { // the look-up of another spelling has counted against the client's quota
-			client = netip.Addr{}
-		}
-		t, lookup, err = r.tryHash(host, hash, client, now, waited, w)
-		if lookup != nil {
-			lookup.spelling = s
-		}
+	if waited == nil || !waited.lower {
+		t, lookup, err = r.tryFirst(host, path, client, now, waited, w)
 		if err != errNotFound || t.host == nil {
-			break
+			return t, lookup, err
 		}
 		waited = nil
+	}
+	q := r.questions.Get().(*question)
+	defer r.questions.Put(q)
+	switch {
+	case waited != nil:
+		t, err = r.outcome(waited, now)
+		return t, nil, err
+	case !q.askLower(t.host.value, path):
+		return t, nil, err
+	}
+	t, lookup, err = r.search(q, t.host, netip.Addr{}, now, w) // the first question has counted against the quota
+	if lookup != nil {
+		lookup.lower = true
 	}
 	return t, lookup, err
 }
 
-// tryHash is TryResolve for one spelling of the path.
-func (r *Resolver) tryHash(
-	host, hash []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
+// tryFirst is TryResolve for the first question of a path.
+func (r *Resolver) tryFirst(
+	host, path []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
 ) (Target, *Lookup, error) {
 	if waited != nil && waited.link.flight != nil {
-		e, err := r.links.outcome(&waited.link)
-		return r.target(waited.domain, e, err, now)
+		t, err := r.outcome(waited, now)
+		return t, nil, err
 	}
 	domain, p, err := r.tryDomain(host, client, now, waited, w)
 	if err != nil {
@@ -225,16 +225,67 @@ func (r *Resolver) tryHash(
 	if p.flight != nil {
 		return Target{}, &Lookup{host: p}, nil
 	}
-	if !schema.ValidHash(hash) {
+	q := r.questions.Get().(*question)
+	defer r.questions.Put(q)
+	if schema.ValidHash(path) {
+		if e := r.links.cached(q.link.append(domain.value, path), now); e != nil {
+			return r.target(domain, e, isWhole, now), nil, nil
+		}
+	}
+	if !q.ask(domain.value, path, before(domain)) {
 		return Target{host: domain}, nil, errNotFound
 	}
-	buffer := r.keys.Get().(*linkKey)
-	defer r.keys.Put(buffer)
-	e, q, err := r.links.get(buffer.append(domain.value, hash), client, now, w)
-	if q.flight != nil {
-		return Target{}, &Lookup{link: q, domain: domain}, nil
+	return r.search(q, domain, client, now, w)
+}
+
+// search is TryResolve for a question.
+func (r *Resolver) search(
+	q *question, domain *entry[domainID], client netip.Addr, now time.Time, w Waiter,
+) (Target, *Lookup, error) {
+	answer, answered := r.links.answered(q.key, now)
+	old, name, sure := r.recall(q, answer, answered)
+	if sure && old == nil {
+		r.links.hits.Inc()
+		return Target{host: domain}, nil, errNotFound
 	}
-	return r.target(domain, e, err, now)
+	e, p, err := r.links.get(q.key, old, name, sure, client, now, w)
+	switch {
+	case p.flight != nil:
+		return Target{}, &Lookup{link: p, domain: domain}, nil
+	case err != nil:
+		return Target{host: domain}, nil, err
+	}
+	return r.target(domain, e, markOf(q.key, name), now), nil, nil
+}
+
+// outcome returns what the look-up of a link has found.
+func (r *Resolver) outcome(l *Lookup, now time.Time) (Target, error) {
+	e, name, err := r.links.outcome(&l.link)
+	if err != nil {
+		return Target{host: l.domain}, err
+	}
+	return r.target(l.domain, e, markOf(l.link.flight.question, name), now), nil
+}
+
+// recall returns what the cache has of the names of a question: the entry of the name that answers it, if the question
+// was answered a moment ago. Otherwise the entry of the first name that can, which is sure to answer if all names
+// before are known. No entry is sure if no name exists.
+func (r *Resolver) recall(q *question, answer int, answered bool) (e *entry[linkIDs], name int, sure bool) {
+	sure = true
+	i := -1
+	for hash, mark := range names(q.key) {
+		if i++; answered && i != answer {
+			continue
+		}
+		key := q.linkKey(hash)
+		e := r.links.store.get(r.links.store.hash(key), key)
+		if e == nil {
+			sure = false
+		} else if answers(e.paths, mark) {
+			return e, i, sure
+		}
+	}
+	return nil, 0, sure
 }
 
 // tryDomain returns the entry of the domain that a host stands for, or its look-up.
@@ -242,14 +293,14 @@ func (r *Resolver) tryDomain(
 	host []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
 ) (domain *entry[domainID], p pending[domainID], err error) {
 	if waited != nil {
-		domain, err = r.hosts.outcome(&waited.host)
+		domain, _, err = r.hosts.outcome(&waited.host)
 		return domain, p, err
 	}
 	name, isDefault, err := r.domainName(host)
 	if err != nil || isDefault {
 		return r.home, p, err
 	}
-	return r.hosts.get(name, client, now, w)
+	return r.hosts.find(name, client, now, w)
 }
 
 // domainName returns the name of the domain that a host stands for, unless that is the default domain. Addresses and
@@ -266,15 +317,16 @@ func (r *Resolver) domainName(host []byte) (name []byte, isDefault bool, err err
 	return name, false, nil
 }
 
-// target returns where the link of an entry leads at the time now.
-func (r *Resolver) target(host *entry[domainID], e *entry[linkIDs], err error, now time.Time) (Target, *Lookup, error) {
-	if err != nil {
-		return Target{host: host}, nil, err
-	}
+// target returns where the link of an entry leads at the time now. mark is the mark of its name.
+func (r *Resolver) target(host *entry[domainID], e *entry[linkIDs], mark byte, now time.Time) Target {
 	t := Target{LinkID: e.value.link, AccountID: e.value.account, host: host, entry: e}
+	if mark != isWhole {
+		t.Stop, t.behind = Behind, true
+		return t
+	}
 	t.Location, t.Forward, t.Stop = decodeAnswer(e.answer(), now)
 	r.finish(&t)
-	return t, nil, nil
+	return t
 }
 
 // finish sends visitors of an expired link where its domain says, and nobody to a blocked host.
@@ -355,6 +407,9 @@ func (r *Resolver) WaitPreview(client netip.Addr, now time.Time) time.Duration {
 // too many of them.
 func (r *Resolver) Preview(host, path []byte, client netip.Addr, now time.Time) (Target, schema.Link, error) {
 	target, err := r.Resolve(host, path, client, now)
+	if err == nil && target.Stop == Behind {
+		r.Settle(&target, now)
+	}
 	if err == nil && target.Stop == Extended {
 		if target.Location, _ = target.Extended(); r.Blocks(&target) {
 			target.Location, target.Stop = nil, Unsafe
@@ -397,6 +452,7 @@ func (r *Resolver) Drop(change schema.Change) {
 		r.links.dropEach(func(e *entry[linkIDs]) bool { return e.value.account == change.AccountID })
 	case change.Hash == "":
 		r.hosts.drop([]byte(change.Host))
+		r.links.forget() // which names allow paths may depend on the domain
 	default:
 		r.links.drop(new(linkKey).append(domainID(change.DomainID), []byte(change.Hash)))
 	}

@@ -20,8 +20,11 @@ const (
 	ExpiredURL
 )
 
-// fieldAppLinks is 1 if the domain has schema.AppLinks, which are not worth the memory of an entry.
-const fieldAppLinks = protowire.Number(ExpiredURL) + 1
+const (
+	// fieldAppLinks is 1 if the domain has schema.AppLinks, which are not worth the memory of an entry.
+	fieldAppLinks = protowire.Number(ExpiredURL) + 1 + iota
+	fieldPathMode // paths of links that leave them to the domain, above 0
+)
 
 // appendSite appends the bytes of a host's entry: a message in protobuf's wire format whose URLs are locations. A
 // domain without a site has none.
@@ -33,6 +36,9 @@ func appendSite(dst []byte, site *schema.Site, appLinks bool) []byte {
 	}
 	if appLinks {
 		dst = protowire.AppendVarint(protowire.AppendTag(dst, fieldAppLinks, protowire.VarintType), 1)
+	}
+	if mode := pathsOfMode(site.PathMode); mode > 0 {
+		dst = protowire.AppendVarint(protowire.AppendTag(dst, fieldPathMode, protowire.VarintType), uint64(mode))
 	}
 	return dst
 }

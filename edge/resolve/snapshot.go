@@ -17,7 +17,8 @@ import (
 const (
 	kindPosition = 1 // the first record: offset and identity in the topic, position in the outbox (8 bytes each)
 	kindHost     = 2 // length of the host, host, domain ID, site
-	kindLink     = 3 // length of the key, key, link ID, account ID, answer
+	kindOldLink  = 3 // of releases without paths behind names: as kindLink, but without paths
+	kindLink     = 4 // length of the key, key, link ID, account ID, paths (1 byte), answer
 )
 
 // Position is up to where changes have been dropped.
@@ -82,6 +83,7 @@ func appendLink(dst []byte, e *entry[linkIDs]) []byte {
 	dst = appendKey(dst, e.key())
 	dst = binary.AppendUvarint(dst, uint64(e.value.link))
 	dst = binary.AppendUvarint(dst, uint64(e.value.account))
+	dst = append(dst, byte(e.paths))
 	return append(dst, e.answer()...)
 }
 
@@ -93,24 +95,37 @@ func appendKey(dst, key []byte) []byte {
 func decodeHost(body []byte) *entry[domainID] {
 	host, body, ok := cutKey(body)
 	id, n := binary.Uvarint(body)
-	if !ok || len(host) > schema.MaxHostLen || n <= 0 || !validFields(body[n:], fieldAppLinks) {
+	if !ok || len(host) > schema.MaxHostLen || n <= 0 || !validFields(body[n:], fieldPathMode) {
 		return nil
 	}
 	return newEntry(domainID(id), host, body[n:])
 }
 
 // decodeLink returns nil if body is no link's.
-func decodeLink(body []byte) *entry[linkIDs] {
+func decodeLink(kind byte, body []byte) *entry[linkIDs] {
 	key, body, ok := cutKey(body)
 	link, n := binary.Uvarint(body)
 	if !ok || n <= 0 || len(key) <= 8 || len(key) > len(linkKey{}) {
 		return nil
 	}
 	account, m := binary.Uvarint(body[n:])
-	if m <= 0 || !validAnswer(body[n+m:]) {
+	if m <= 0 {
 		return nil
 	}
-	return newEntry(linkIDs{int64(link), int64(account)}, key, body[n+m:])
+	var allowed paths
+	answer := body[n+m:]
+	if kind == kindLink {
+		if len(answer) == 0 {
+			return nil
+		}
+		allowed, answer = paths(answer[0]), answer[1:]
+	}
+	if !validAnswer(answer) {
+		return nil
+	}
+	e := newEntry(linkIDs{int64(link), int64(account)}, key, answer)
+	e.paths = allowed
+	return e
 }
 
 // cutKey splits a body into the key at its beginning and the rest.
@@ -161,8 +176,8 @@ func (s *restoring) record(kind byte, body []byte) {
 			s.resolver.hosts.restore(e)
 			s.added()
 		}
-	case kind == kindLink:
-		if e := decodeLink(body); e != nil && !s.links[string(e.key())] && !s.accounts[e.value.account] {
+	case kind == kindLink || kind == kindOldLink:
+		if e := decodeLink(kind, body); e != nil && !s.links[string(e.key())] && !s.accounts[e.value.account] {
 			s.resolver.links.restore(e)
 			s.added()
 		}

@@ -6,15 +6,18 @@ import (
 	"time"
 )
 
-// times holds a time for each of many keys, in memory of a fixed size. A full set loses the key with the earliest
-// time. Reads take no lock; callers of put and clear hold one.
+// times holds a time and a small number for each of many keys, in memory of a fixed size. A full set loses the key with
+// the earliest time. Reads take no lock; callers of put hold one.
 type times struct{ sets []timeSet }
 
-const ways = 4
+const (
+	ways    = 4
+	numbers = 15 // the bits of a number
+)
 
 // timeSet fills a cache line.
 type timeSet [ways]struct {
-	check atomic.Uint64 // second hash of the key
+	check atomic.Uint64 // second hash of the key, the number in its lowest bits
 	until atomic.Int64  // Unix nanoseconds; 0 if the slot is free
 }
 
@@ -29,32 +32,26 @@ func (t *times) set(hash uint64) *timeSet {
 	return &t.sets[i]
 }
 
-// get returns the time of a key, or false if the table does not hold it.
-func (t *times) get(hash, check uint64) (until int64, ok bool) {
+// after returns the number of a key whose time is after now, or false.
+func (t *times) after(hash, check uint64, now time.Time) (number int, ok bool) {
 	set := t.set(hash)
 	for i := range set {
 		slot := &set[i]
 		// put sets until to 0 before it changes check. So until belongs to check if it is the same before and after.
-		until = slot.until.Load()
-		if slot.check.Load() == check && until != 0 && slot.until.Load() == until {
-			return until, true
+		until, found := slot.until.Load(), slot.check.Load()
+		if found|numbers == check|numbers && until != 0 && slot.until.Load() == until {
+			return int(found & numbers), now.UnixNano() < until
 		}
 	}
 	return 0, false
 }
 
-// after reports whether the time of a key is after now.
-func (t *times) after(hash, check uint64, now time.Time) bool {
-	until, ok := t.get(hash, check)
-	return ok && now.UnixNano() < until
-}
-
-// put sets the time of a key.
-func (t *times) put(hash, check uint64, until int64) {
+// put sets the time and the number of a key.
+func (t *times) put(hash, check uint64, until time.Time, number int) {
 	set := t.set(hash)
 	slot := &set[0]
 	for i := range set {
-		if set[i].check.Load() == check {
+		if set[i].check.Load()|numbers == check|numbers {
 			slot = &set[i]
 			break
 		}
@@ -63,25 +60,6 @@ func (t *times) put(hash, check uint64, until int64) {
 		}
 	}
 	slot.until.Store(0)
-	slot.check.Store(check)
-	slot.until.Store(until)
-}
-
-// clear removes a key.
-func (t *times) clear(hash, check uint64) {
-	set := t.set(hash)
-	for i := range set {
-		if set[i].check.Load() == check {
-			set[i].until.Store(0)
-		}
-	}
-}
-
-// clearAll removes all keys.
-func (t *times) clearAll() {
-	for i := range t.sets {
-		for k := range t.sets[i] {
-			t.sets[i][k].until.Store(0)
-		}
-	}
+	slot.check.Store(check&^numbers | uint64(number))
+	slot.until.Store(until.UnixNano())
 }
