@@ -36,7 +36,7 @@ func runCommand(ctx context.Context, cfg verify.Config, database clickhouse.Conf
 	if err != nil {
 		return verify.Unknown(err)
 	}
-	sources := verify.Sources{Topic: client, Clicks: clicks, Positions: clicks}
+	sources := verify.Sources{Topic: client, Clicks: clicks, Positions: clicks, Imported: clicks}
 	err = verify.RunCommand(ctx, cfg, sources, nil, os.Stdin, stdout)
 	return errors.Join(err, clicks.Close())
 }

@@ -30,6 +30,6 @@ func runVerify(ctx context.Context, cfg Config, options verify.Config, stdout io
 		}
 		return []schema.SpoolReport{report}, err
 	}
-	err = verify.RunCommand(ctx, options, verify.Sources{Clicks: clicks}, own, os.Stdin, stdout)
+	err = verify.RunCommand(ctx, options, verify.Sources{Clicks: clicks, Imported: clicks}, own, os.Stdin, stdout)
 	return errors.Join(err, clicks.Close())
 }

@@ -16,6 +16,7 @@ import (
 	"linkstream/ingest/verify"
 	"linkstream/ingest/worker"
 	"linkstream/schema"
+	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
@@ -47,6 +48,7 @@ type service struct {
 	broker *streamtest.Broker
 	client *stream.Client
 	store  schema.PositionStore
+	clicks *sqlite.ClickStore // of the store
 	path   string
 	spools []schema.SpoolReport
 }
@@ -59,7 +61,7 @@ func newService(t *testing.T, partitions int) *service {
 	store, err := sqlitetest.OpenClickStore(t.Context(), s.path)
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
-	s.store = storetest.NewPositioned(store)
+	s.store, s.clicks = storetest.NewPositioned(store), store
 	return s
 }
 
@@ -113,7 +115,7 @@ func (s *service) exec(statement string) {
 }
 
 func (s *service) sources() verify.Sources {
-	return verify.Sources{Topic: s.client, Clicks: s.store, Positions: s.store,
+	return verify.Sources{Topic: s.client, Clicks: s.store, Positions: s.store, Imported: s.clicks,
 		Spools: func() ([]schema.SpoolReport, error) { return s.spools, nil }}
 }
 

@@ -59,6 +59,9 @@ func (r *Report) writeTotals(p *printer) {
 	if t.Repeated > 0 {
 		line("counted twice", t.Repeated, "")
 	}
+	if r.Imported > 0 {
+		line("imported", r.Imported, "clicks that other services have counted, not among the others")
+	}
 }
 
 func (r *Report) writeLanes(p *printer) {

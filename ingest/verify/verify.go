@@ -15,6 +15,9 @@
 // Users see aggregates and not lanes. Each aggregate must have as many clicks as the lanes have counted: at least the
 // lanes' sum before the aggregate was read, and at most their sum afterwards.
 //
+// Imported clicks are in no lane. The report has their number apart, which must be the same in each form in which the
+// click store keeps them.
+//
 // On a machine without a broker there is no topic, and an acknowledged click is counted: the spools are compared with
 // the marks.
 package verify
@@ -43,6 +46,8 @@ type Sources struct {
 	// many pending clicks.
 	Spools func() ([]schema.SpoolReport, error)
 	Clicks schema.ClickStore
+	// Imported has the clicks that other services have counted; nil if they are not read.
+	Imported schema.HistoryStore
 	// Topic, and Positions of the store in it, are nil on a machine without a broker.
 	Topic     Topic
 	Positions schema.PositionStore
@@ -74,12 +79,14 @@ type Report struct {
 	Spools      []Spool     `json:"spools"`
 	Partitions  []Partition `json:"partitions"`
 	Sums        []Sum       `json:"wrong_sums,omitempty"`
+	Imported    uint64      `json:"imported"` // clicks that other services have counted; not in Totals
 	Notes       []string    `json:"notes,omitempty"`
 
 	counted uint64 // by the lanes, also more than once
 }
 
-// Sum is the number of clicks in an aggregate of the click store that differs from the number that lanes have counted.
+// Sum is the number of clicks in an aggregate of the click store that differs from the number that lanes have counted,
+// or that another table of imported clicks has.
 type Sum struct {
 	Name   string `json:"name"`
 	Clicks uint64 `json:"clicks"`
@@ -120,9 +127,10 @@ func look(ctx context.Context, sources Sources, suspect map[schema.Lane]bool) (*
 	p := &pass{Sources: sources, lanes: make(map[schema.Lane]*laneState), failing: make(map[schema.Lane]bool),
 		suspect: suspect,
 		report:  &Report{At: time.Now().UTC(), Lanes: []Lane{}, Spools: []Spool{}, Partitions: []Partition{}}}
-	steps := []func(context.Context) error{p.readSpools, p.readTopic, p.readCounts, p.readSums, p.readDead, p.balance}
+	steps := []func(context.Context) error{p.readSpools, p.readTopic, p.readCounts, p.readSums, p.readImported,
+		p.readDead, p.balance}
 	if sources.Topic == nil {
-		steps = []func(context.Context) error{p.readSpools, p.readCounts, p.readSums, p.balance}
+		steps = []func(context.Context) error{p.readSpools, p.readCounts, p.readSums, p.readImported, p.balance}
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -186,6 +194,25 @@ func (p *pass) readSums(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		if n := sums[name]; n < p.report.counted || n > most {
 			p.report.Sums = append(p.report.Sums, Sum{Name: name, Clicks: n, Least: p.report.counted, Most: most})
+		}
+	}
+	return nil
+}
+
+// readImported compares the sums of imported clicks with each other.
+func (p *pass) readImported(ctx context.Context) error {
+	if p.Sources.Imported == nil {
+		return nil
+	}
+	sums, err := p.Sources.Imported.ImportedSums(ctx)
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(sums))
+	for _, name := range names {
+		if p.report.Imported = sums[names[0]]; sums[name] != p.report.Imported {
+			p.report.Sums = append(p.report.Sums,
+				Sum{Name: name, Clicks: sums[name], Least: p.report.Imported, Most: p.report.Imported})
 		}
 	}
 	return nil
@@ -261,8 +288,8 @@ func (r *Report) Err() error {
 		errs = append(errs, fmt.Errorf("%d files of spools have clicks that cannot be read", n))
 	}
 	for _, s := range r.Sums {
-		errs = append(errs, fmt.Errorf("%s in the click store has %d clicks, and lanes have counted %d", s.Name,
-			s.Clicks, s.Most))
+		errs = append(errs, fmt.Errorf("%s in the click store has %d clicks instead of %d", s.Name, s.Clicks,
+			s.Most))
 	}
 	return fmt.Errorf("it does not add up: %w", errors.Join(errs...))
 }

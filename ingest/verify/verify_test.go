@@ -109,6 +109,27 @@ func TestWhatDoesNotAddUp(t *testing.T) {
 			Gaps: []verify.Gap{{First: 11, Last: 14, Partition: 0, Offset: 10}}}, visibleOnly)
 		testkit.Equal(t, "totals", report.Totals, verify.Totals{Lanes: 2, Recorded: 25, Counted: 21, Missing: 4})
 	})
+	t.Run("imported clicks, and their tables differ", func(t *testing.T) {
+		t.Parallel()
+		s := newService(t, 1)
+		s.produce(0, clicks(lane(1), 1, 10)...)
+		s.count(10)
+		testkit.Must(t, s.clicks.SetHistories(t.Context(), storetest.HistoryOf(1, 42, "bitly", noon, 300, 7)))
+		report := s.look()
+		testkit.Must(t, report.Err())
+		testkit.Equal(t, "imported clicks", report.Imported, 307)
+		testkit.Equal(t, "counted clicks", report.Totals.Counted, 10)
+		var text bytes.Buffer
+		testkit.Must(t, report.WriteText(&text))
+		want := "imported                  307  clicks that other services have counted"
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in\n%s", want, text.String())
+		}
+		s.exec("UPDATE imported SET clicks = clicks - 1")
+		if report := s.look(); report.AddsUp || len(report.Sums) != 1 || report.Err() == nil {
+			t.Errorf("not noticed: %v", report.Sums)
+		}
+	})
 	t.Run("an aggregate that lost clicks", func(t *testing.T) {
 		t.Parallel()
 		for _, query := range []string{"UPDATE settled_facts SET total = total / 2", "DELETE FROM settled_owned",
