@@ -145,7 +145,7 @@ func TestFilesOfAnySystem(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
 			Links []struct {
-				Alias string `json:"custom_alias"`
+				Alias string `json:"alias"`
 			}
 		}
 		_ = json.NewDecoder(r.Body).Decode(&asked) // of a list of domains, nothing

@@ -261,10 +261,10 @@ func (r *rowReader) next() (row importRow, problem string, err error) {
 		}
 		switch column {
 		case columnAlias:
-			row.body["custom_alias"], row.name = read, cell
+			row.body["alias"], row.name = read, cell
 		case columnShortURL: // the link must not get another alias than the file names
 			if _, alias := csvfile.SplitShortURL(cell); row.name == "" {
-				row.body["custom_alias"], row.name = alias, cell
+				row.body["alias"], row.name = alias, cell
 			}
 		case columnDomain:
 			id, known := r.ids[strings.ToLower(cell)]

@@ -210,7 +210,7 @@ func (c *command) shorten(cmd *cobra.Command, args []string) error {
 		body["domain_id"] = id
 	}
 	if alias := cmd.Flags().Lookup("alias"); alias.Changed {
-		body["custom_alias"] = alias.Value.String()
+		body["alias"] = alias.Value.String()
 	}
 	body["long_url"] = args[0]
 	resp, err := api.CreateLinkWithBody(cmd.Context(), nil, jsonType, encode(body))
@@ -338,6 +338,21 @@ func (c *command) edit(cmd *cobra.Command, args []string) error {
 	}
 	resp, err := api.EditLinkWithBody(cmd.Context(), args[0], nil, jsonType, encode(body), domain)
 	return answer(c, resp, err, c.printLink)
+}
+
+func (c *command) renameCommand() *cobra.Command {
+	cmd := aboutLinks("rename HASH ALIAS", "Give a link another name; the one that it had goes on leading to it",
+		cobra.ExactArgs(2), func(cmd *cobra.Command, args []string) error {
+			api, domain, err := c.connectFor(cmd)
+			if err != nil {
+				return err
+			}
+			body := encode(map[string]any{"alias": args[1]})
+			resp, err := api.EditLinkWithBody(cmd.Context(), args[0], nil, jsonType, body, domain)
+			return answer(c, resp, err, c.printLink)
+		})
+	cmd.Example = "  linkstream rename spring-sale sale/2027"
+	return cmd
 }
 
 func (c *command) deleteCommand() *cobra.Command {

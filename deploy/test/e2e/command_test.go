@@ -152,7 +152,7 @@ func testCommandLinks(t *testing.T, s *system, u *commandUser) {
 	if link["expires_at"] != "2099-01-31T00:00:00+00:00" || link["card"] == nil || link["title"] != "Made\u202ehere" {
 		t.Errorf("the link is %v", link)
 	}
-	u.fails(t, 1, []string{"shorten", "https://example.com/", "--alias", "made"}, "custom_alias: ", "in use")
+	u.fails(t, 1, []string{"shorten", "https://example.com/", "--alias", "made"}, "alias: ", "in use")
 	u.fails(t, 1, []string{"shorten", "nonsense", "--title", "\a"}, "long_url: ", "title: ")
 	u.fails(t, 2, []string{"shorten", "https://example.com/", "--expires", "soon"}, "--expires")
 	u.fails(t, 2, []string{"shorten", "https://example.com/", "--domain", "nobody.example"}, "no domain nobody.example")
@@ -178,6 +178,13 @@ func testCommandLinks(t *testing.T, s *system, u *commandUser) {
 	}
 	u.fails(t, 2, []string{"edit", "made"}, "name what to change")
 	u.fails(t, 1, []string{"edit", "made", "--set", "rules=5"}, "rules: ")
+	if renamed := u.run(t, "rename", automatic, "Named/1"); !strings.Contains(renamed, "hash\tNamed/1\n") ||
+		!strings.Contains(renamed, "former_hashes\t"+automatic+"\n") {
+		t.Errorf("rename prints %s", renamed)
+	}
+	u.fails(t, 1, []string{"rename", automatic, "made"}, "alias: ", "in use")
+	testkit.Equal(t, "the link by both names", u.run(t, "show", automatic), u.run(t, "show", "Named/1"))
+	u.run(t, "rename", "Named/1", automatic)
 
 	rows := u.run(t, "list")
 	cells := strings.Split(strings.Split(rows, "\n")[1], "\t")
@@ -290,7 +297,7 @@ func testCommandTransfer(t *testing.T, s *system, u *commandUser) {
 	bad := "alias,long_url,expires_at,domain\nok-1,https://example.com/,,\nok-1,https://example.com/,,\n" +
 		"x,nonsense,,\nlate,https://example.com/,soon,\nelsewhere,https://example.com/,,nobody.example\n"
 	out, errOut, code := other.try(t, bad, "import", "-")
-	want := []string{"3\tok-1\tcustom_alias: ", "4\tx\tcustom_alias: ", "long_url: ", "5\tlate\texpires_at: ",
+	want := []string{"3\tok-1\talias: ", "4\tx\talias: ", "long_url: ", "5\tlate\texpires_at: ",
 		"6\telsewhere\tdomain: "}
 	for _, text := range want {
 		if code != 1 || !strings.Contains(out, text) || !strings.Contains(errOut, "1 links created, 4 not") {
