@@ -67,7 +67,7 @@ const (
 
 // Defines values for PageMetaPerPage.
 const (
-	N20 PageMetaPerPage = 20
+	PageMetaPerPageN20 PageMetaPerPage = 20
 )
 
 // Defines values for TokenScopes.
@@ -76,6 +76,16 @@ const (
 	LinksWrite  TokenScopes = "links.write"
 	ReportsRead TokenScopes = "reports.read"
 	Webhooks    TokenScopes = "webhooks"
+)
+
+// Defines values for ToolAnswerJsonrpc.
+const (
+	ToolAnswerJsonrpcN20 ToolAnswerJsonrpc = "2.0"
+)
+
+// Defines values for ToolMessageJsonrpc.
+const (
+	ToolMessageJsonrpcN20 ToolMessageJsonrpc = "2.0"
 )
 
 // Defines values for UnsafeURLFailureError.
@@ -1244,6 +1254,42 @@ type Token struct {
 // TokenScopes defines model for Token.Scopes.
 type TokenScopes string
 
+// ToolAnswer A result or an error, in JSON-RPC 2.0.
+type ToolAnswer struct {
+	// Error The error of a message that calls no tool.
+	Error *map[string]interface{} `json:"error,omitempty"`
+
+	// Id The id of the request.
+	Id interface{} `json:"id,omitempty"`
+
+	// Jsonrpc The version of JSON-RPC.
+	Jsonrpc ToolAnswerJsonrpc `json:"jsonrpc"`
+
+	// Result The result, such as the content of a tool.
+	Result *map[string]interface{} `json:"result,omitempty"`
+}
+
+// ToolAnswerJsonrpc The version of JSON-RPC.
+type ToolAnswerJsonrpc string
+
+// ToolMessage A message of the Model Context Protocol, in JSON-RPC 2.0.
+type ToolMessage struct {
+	// Id The id of a request, a number or a string, which its answer repeats. A notification has none.
+	Id interface{} `json:"id,omitempty"`
+
+	// Jsonrpc The version of JSON-RPC.
+	Jsonrpc ToolMessageJsonrpc `json:"jsonrpc"`
+
+	// Method The method, such as tools/list or tools/call.
+	Method string `json:"method"`
+
+	// Params The parameters of the method.
+	Params *map[string]interface{} `json:"params,omitempty"`
+}
+
+// ToolMessageJsonrpc The version of JSON-RPC.
+type ToolMessageJsonrpc string
+
 // UnsafeURLFailure The long URL is on a blocklist.
 type UnsafeURLFailure struct {
 	// Error The kind of error, for programs.
@@ -1746,6 +1792,16 @@ type AccountLiveParams struct {
 	DomainId *int64 `form:"domain_id,omitempty" json:"domain_id,omitempty"`
 }
 
+// CallTool400JSONResponseBody defines parameters for CallTool.
+type CallTool400JSONResponseBody struct {
+	union json.RawMessage
+}
+
+// CallTool404JSONResponseBody defines parameters for CallTool.
+type CallTool404JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // AccountReportParams defines parameters for AccountReport.
 type AccountReportParams struct {
 	// Tag Count only links with this tag, at most 5000. A tag that no link has counts none, an empty one is no filter.
@@ -1846,6 +1902,9 @@ type EditLinkJSONRequestBody = LinkEdit
 
 // SetHistoryJSONRequestBody defines body for SetHistory for application/json ContentType.
 type SetHistoryJSONRequestBody = HistoryRequest
+
+// CallToolJSONRequestBody defines body for CallTool for application/json ContentType.
+type CallToolJSONRequestBody = ToolMessage
 
 // CreateShareJSONRequestBody defines body for CreateShare for application/json ContentType.
 type CreateShareJSONRequestBody = ShareRequest
@@ -1979,6 +2038,130 @@ func (t EditLink422JSONResponseBody) MarshalJSON() ([]byte, error) {
 }
 
 func (t *EditLink422JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsFailure returns the union data inside the CallTool400JSONResponseBody as a Failure
+func (t CallTool400JSONResponseBody) AsFailure() (Failure, error) {
+	var body Failure
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromFailure overwrites any union data inside the CallTool400JSONResponseBody as the provided Failure
+func (t *CallTool400JSONResponseBody) FromFailure(v Failure) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeFailure performs a merge with any union data inside the CallTool400JSONResponseBody, using the provided Failure
+func (t *CallTool400JSONResponseBody) MergeFailure(v Failure) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsToolAnswer returns the union data inside the CallTool400JSONResponseBody as a ToolAnswer
+func (t CallTool400JSONResponseBody) AsToolAnswer() (ToolAnswer, error) {
+	var body ToolAnswer
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromToolAnswer overwrites any union data inside the CallTool400JSONResponseBody as the provided ToolAnswer
+func (t *CallTool400JSONResponseBody) FromToolAnswer(v ToolAnswer) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeToolAnswer performs a merge with any union data inside the CallTool400JSONResponseBody, using the provided ToolAnswer
+func (t *CallTool400JSONResponseBody) MergeToolAnswer(v ToolAnswer) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t CallTool400JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *CallTool400JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsFailure returns the union data inside the CallTool404JSONResponseBody as a Failure
+func (t CallTool404JSONResponseBody) AsFailure() (Failure, error) {
+	var body Failure
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromFailure overwrites any union data inside the CallTool404JSONResponseBody as the provided Failure
+func (t *CallTool404JSONResponseBody) FromFailure(v Failure) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeFailure performs a merge with any union data inside the CallTool404JSONResponseBody, using the provided Failure
+func (t *CallTool404JSONResponseBody) MergeFailure(v Failure) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsToolAnswer returns the union data inside the CallTool404JSONResponseBody as a ToolAnswer
+func (t CallTool404JSONResponseBody) AsToolAnswer() (ToolAnswer, error) {
+	var body ToolAnswer
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromToolAnswer overwrites any union data inside the CallTool404JSONResponseBody as the provided ToolAnswer
+func (t *CallTool404JSONResponseBody) FromToolAnswer(v ToolAnswer) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeToolAnswer performs a merge with any union data inside the CallTool404JSONResponseBody, using the provided ToolAnswer
+func (t *CallTool404JSONResponseBody) MergeToolAnswer(v ToolAnswer) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t CallTool404JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *CallTool404JSONResponseBody) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -2292,6 +2475,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /api/v1/live (the `AccountLive` operationId).
 	AccountLive(ctx context.Context, params *AccountLiveParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CallToolWithBody Call a tool
+	//
+	// The Model Context Protocol by Streamable HTTP without sessions and streams, one message per request. The tools are `shorten`, `find`, `show`, `edit`, `delete` (to the trash), `report`, `compare` and `qr`, as far as the scopes of the token allow; `tools/list` describes them. Their arguments are the parameters and fields of the operations that they call, with the same rules and errors. Lists have at most 20 rows; `after` with the value of `next` continues them. A message is one request of the rate limit. So is every request after the first that its tool makes: `compare` makes one for each link. Texts of other people, such as titles, URLs and referrers, stand only in strings of JSON, after a notice that they are data.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/mcp (the `CallTool` operationId).
+	CallToolWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CallTool Call a tool
+	//
+	// The Model Context Protocol by Streamable HTTP without sessions and streams, one message per request. The tools are `shorten`, `find`, `show`, `edit`, `delete` (to the trash), `report`, `compare` and `qr`, as far as the scopes of the token allow; `tools/list` describes them. Their arguments are the parameters and fields of the operations that they call, with the same rules and errors. Lists have at most 20 rows; `after` with the value of `next` continues them. A message is one request of the rate limit. So is every request after the first that its tool makes: `compare` makes one for each link. Texts of other people, such as titles, URLs and referrers, stand only in strings of JSON, after a notice that they are data.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/mcp (the `CallTool` operationId).
+	CallTool(ctx context.Context, body CallToolJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AccountMetrics Read the clicks of links as metrics
 	//
@@ -2848,6 +3049,44 @@ func (c *Client) RestoreLink(ctx context.Context, hash LinkHash, params *Restore
 // Corresponds with GET /api/v1/live (the `AccountLive` operationId).
 func (c *Client) AccountLive(ctx context.Context, params *AccountLiveParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAccountLiveRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CallToolWithBody Call a tool
+//
+// The Model Context Protocol by Streamable HTTP without sessions and streams, one message per request. The tools are `shorten`, `find`, `show`, `edit`, `delete` (to the trash), `report`, `compare` and `qr`, as far as the scopes of the token allow; `tools/list` describes them. Their arguments are the parameters and fields of the operations that they call, with the same rules and errors. Lists have at most 20 rows; `after` with the value of `next` continues them. A message is one request of the rate limit. So is every request after the first that its tool makes: `compare` makes one for each link. Texts of other people, such as titles, URLs and referrers, stand only in strings of JSON, after a notice that they are data.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/mcp (the `CallTool` operationId).
+func (c *Client) CallToolWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCallToolRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CallTool Call a tool
+//
+// The Model Context Protocol by Streamable HTTP without sessions and streams, one message per request. The tools are `shorten`, `find`, `show`, `edit`, `delete` (to the trash), `report`, `compare` and `qr`, as far as the scopes of the token allow; `tools/list` describes them. Their arguments are the parameters and fields of the operations that they call, with the same rules and errors. Lists have at most 20 rows; `after` with the value of `next` continues them. A message is one request of the rate limit. So is every request after the first that its tool makes: `compare` makes one for each link. Texts of other people, such as titles, URLs and referrers, stand only in strings of JSON, after a notice that they are data.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/mcp (the `CallTool` operationId).
+func (c *Client) CallTool(ctx context.Context, body CallToolJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCallToolRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4612,6 +4851,46 @@ func NewAccountLiveRequest(server string, params *AccountLiveParams) (*http.Requ
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewCallToolRequest calls the generic CallTool builder with application/json body
+func NewCallToolRequest(server string, body CallToolJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCallToolRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCallToolRequestWithBody constructs an http.Request for the CallTool method, with any body, and a specified content type
+func NewCallToolRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/mcp")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }

@@ -28,6 +28,7 @@ const (
 
 - [API reference](` + PathReference + `): operations, fields, limits, errors, examples in curl, Go, Python, TypeScript
 - [OpenAPI document](/api/v1/openapi.json): the same for programs
+- Tools of the Model Context Protocol: POST /api/v1/mcp (Streamable HTTP), with the token
 `
 )
 

@@ -32,6 +32,8 @@ var (
 	Sends = Price{grows: "the size of a file that is sent"}
 	// Uploads is the price of a file that is received at the pace of its client. transfer.Uploads bounds them by account.
 	Uploads = Price{grows: "the size of a file that is received"}
+	// Nested is the price of requests that a request makes, which have prices of their own.
+	Nested = Price{grows: "other requests"}
 	// Writes is the price of changes of many links.
 	Writes = Price{grows: "links", turns: func(w *Work) *turns.Turns { return w.writes }}
 )

@@ -37,6 +37,14 @@ func BeginSpan(http *fasthttp.RequestCtx, tracer *tracing.Tracer, trusted bool) 
 	http.SetUserValue(spanKey{}, r)
 }
 
+// Inherit gives a request that another one makes the id and the span of the other one.
+func Inherit(http, of *fasthttp.RequestCtx) {
+	http.SetUserValue(idKey{}, ID(of))
+	if r, ok := of.UserValue(spanKey{}).(*requestSpan); ok {
+		http.SetUserValue(spanKey{}, &requestSpan{ctx: r.ctx, span: r.span})
+	}
+}
+
 // Context returns the context in which a request is answered. It never ends.
 func Context(http *fasthttp.RequestCtx) context.Context {
 	if r, ok := http.UserValue(spanKey{}).(*requestSpan); ok {

@@ -62,7 +62,7 @@ const (
 
 	// requestHeaders are the fields of requests that scripts may set.
 	requestHeaders = "Authorization, Content-Type, " + headerKey + ", If-Match, If-None-Match, Last-Event-ID, " +
-		request.IDHeader
+		"Mcp-Method, Mcp-Name, Mcp-Protocol-Version, " + request.IDHeader
 	// exposedHeaders are the fields of answers that scripts may read.
 	exposedHeaders = "Allow, ETag, " + headerReplayed + ", Retry-After, WWW-Authenticate, X-RateLimit-Limit, " +
 		"X-RateLimit-Remaining, " + request.IDHeader

@@ -88,7 +88,8 @@ func TestCORS(t *testing.T) {
 					got := strings.Split(a.header.Get("Access-Control-Allow-Methods"), ", ")
 					slices.Sort(got)
 					testkit.Equal(t, path+": methods", strings.Join(got, ", "), methods)
-					for _, name := range []string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match"} {
+					for _, name := range []string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match",
+						"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
 						if !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), name) {
 							t.Errorf("%s may not be sent", name)
 						}

@@ -78,6 +78,11 @@ func TestReference(t *testing.T) {
 			}
 		}
 	})
+	t.Run("tools are named where assistants look", func(t *testing.T) {
+		if a := nobody.get(t, "/llms.txt"); !strings.Contains(a.raw, "/api/v1/mcp") {
+			t.Error(a.raw)
+		}
+	})
 	t.Run("has examples of curl that succeed", func(t *testing.T) {
 		checkCurl(t, s.caller(t, "curl@example.org"), examplesOf(page.raw, "curl"))
 	})

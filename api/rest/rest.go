@@ -60,6 +60,7 @@ const (
 	pathOpenAPI    = root + "/openapi.json"
 	pathReference  = root + "/docs"
 	pathMetrics    = root + "/metrics"
+	pathMCP        = root + "/mcp"
 )
 
 //go:embed openapi.json
@@ -145,6 +146,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.routeWebhooks()
 	a.routeShares()
 	a.route(fasthttp.MethodGet, pathAccount, request.Constant, a.getAccount)
+	a.route(fasthttp.MethodPost, pathMCP, request.Nested, a.callTool)
 	a.route(fasthttp.MethodGet, pathOpenAPI, request.Constant, a.describe)
 	a.route(fasthttp.MethodGet, pathReference, request.Constant, func(c *call) error { return a.reference(c.http) })
 	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }
@@ -206,7 +208,7 @@ func (a *API) route(method, path string, price request.Price, handle func(*call)
 // scopeOf returns the scope that a token needs for a method of a path, "" if it needs none.
 func scopeOf(method, path string) string {
 	switch path {
-	case pathOpenAPI, pathReference, pathAccount:
+	case pathOpenAPI, pathReference, pathAccount, pathMCP: // a tool's requests need their scopes
 		return ""
 	case pathStats, pathReport, pathLinkReport, pathLive, pathLinkLive, pathMetrics,
 		pathShares, pathShare: // whoever may read reports may let others read them

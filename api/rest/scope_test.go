@@ -32,6 +32,7 @@ var scopeCases = []scopeCase{
 	{"GET /api/v1/account", "", "", []string{anyScopes}},
 	{"GET /api/v1/openapi.json", "", "", []string{anyScopes}},
 	{"GET /api/v1/docs", "", "", []string{anyScopes}},
+	{"POST /api/v1/mcp", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, []string{anyScopes}}, // which lists fewer
 	{"GET /api/v1/links", "", "", []string{readLinks}},
 	{"GET /api/v1/links", "/api/v1/links?deleted=true", "", []string{readLinks}},
 	{"GET /api/v1/links/{hash}", "/api/v1/links/HASH", "", []string{readLinks}},

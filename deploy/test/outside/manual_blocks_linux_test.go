@@ -26,7 +26,7 @@ var pages = []string{"deploy/README.md", "deploy/manual/install.md", "deploy/man
 //
 //   - "sh" are commands, which a test runs: TestManual, or the one that elsewhere names.
 //   - "sh not run: REASON" are commands that no test can run.
-//   - "ini", "text" and "yaml" are no commands.
+//   - "ini", "json", "text" and "yaml" are no commands.
 //
 // A line `# → TEXT` in a block of commands requires that it prints TEXT.
 type block struct {
@@ -60,8 +60,8 @@ func parsePage(page, markdown string) (blocks []block, errs []error) {
 		case strings.HasPrefix(line, "```"):
 			open = true
 			b := block{page: page, line: i + 1, section: strings.Join(headings, "/"), kind: line[3:]}
-			if !regexp.MustCompile(`^(sh|sh not run: .{10,}|ini|text|yaml)$`).MatchString(b.kind) {
-				errs = append(errs, fmt.Errorf("%v: %q is neither sh, sh not run: REASON, ini, text nor yaml", b, b.kind))
+			if !regexp.MustCompile(`^(sh|sh not run: .{10,}|ini|json|text|yaml)$`).MatchString(b.kind) {
+				errs = append(errs, fmt.Errorf("%v: %q is neither sh, sh not run: REASON, ini, json, text nor yaml", b, b.kind))
 			}
 			blocks = append(blocks, b)
 		case open:

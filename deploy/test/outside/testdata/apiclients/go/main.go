@@ -35,7 +35,7 @@ func run(ctx context.Context) error {
 	}
 	said := map[string]any{}
 	for _, part := range []func(context.Context, *client.ClientWithResponses, map[string]any) error{
-		create, readStats, readReports, list, manage, undo, share, hear, describe, deny,
+		create, readStats, readReports, list, manage, undo, share, hear, assist, describe, deny,
 	} {
 		if err := part(ctx, api, said); err != nil {
 			return err
@@ -274,6 +274,15 @@ func hear(ctx context.Context, api *client.ClientWithResponses, said map[string]
 		return fmt.Errorf("delete it: %v, %s", err, deleted.GetBody())
 	}
 	said["unhooked"] = deleted.JSON200.Success
+	return nil
+}
+
+func assist(ctx context.Context, api *client.ClientWithResponses, _ map[string]any) error {
+	var id any = 1
+	listed, err := api.CallToolWithResponse(ctx, client.ToolMessage{Jsonrpc: "2.0", Id: &id, Method: "tools/list"})
+	if err != nil || listed.JSON200 == nil || listed.JSON200.Result == nil {
+		return fmt.Errorf("tools: %v, %s", err, listed.GetBody())
+	}
 	return nil
 }
 

@@ -118,6 +118,7 @@ said["unhooked"] = must((await api.DELETE("/api/v1/webhooks/{id}", hook)).data).
 
 said["scopes"] = must((await api.GET("/api/v1/account")).data).token.scopes.length;
 must((await api.GET("/api/v1/metrics", { parseAs: "text" })).data);
+must((await api.POST("/api/v1/mcp", { body: { jsonrpc: "2.0", id: 1, method: "tools/list" } })).data?.result);
 must((await api.GET("/api/v1/docs", { parseAs: "text" })).data);
 said["openapi"] = must((await api.GET("/api/v1/openapi.json")).data).openapi;
 
