@@ -109,7 +109,7 @@ It exits with 0 after success, 1 when the service refuses or something else fail
 	flags.StringVar(&c.tokenFile, "token-file", "", "a `file` with the API token; - for standard input")
 	root.AddCommand(c.loginCommand(), c.shortenCommand(), c.listCommand(), c.showCommand(), c.editCommand(),
 		c.renameCommand(), c.deleteCommand(), c.restoreCommand(), c.reportCommand(), c.watchCommand(), c.qrCommand(),
-		c.exportCommand(), c.importCommand())
+		c.exportCommand(), c.importCommand(), c.mcpCommand())
 	return root
 }
 

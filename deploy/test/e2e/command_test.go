@@ -7,13 +7,18 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"linkstream/api/rest/resttest"
 	"linkstream/deploy/test/launch"
 	"linkstream/schema/testkit"
 )
@@ -92,6 +97,7 @@ func TestCommand(t *testing.T) {
 	t.Run("reports", func(t *testing.T) { testCommandReports(t, s, u) })
 	t.Run("terminal", func(t *testing.T) { testCommandTerminal(t, s, u) })
 	t.Run("export and import", func(t *testing.T) { testCommandTransfer(t, s, u) })
+	t.Run("mcp", func(t *testing.T) { testCommandMCP(t, s, u) })
 	t.Run("watch", func(t *testing.T) { testCommandWatch(t, s, u) }) // the last one, which restarts the system
 }
 
@@ -315,6 +321,72 @@ func rowsOf(t *testing.T, file string) [][]string {
 	rows, err := csv.NewReader(strings.NewReader(file)).ReadAll()
 	testkit.Must(t, err)
 	return rows[1:]
+}
+
+// testCommandMCP uses the command as an assistant does.
+func testCommandMCP(t *testing.T, s *system, u *commandUser) {
+	assistant := resttest.Connect(t, &mcp.CommandTransport{Command: u.command(t, "mcp")})
+	if names := assistant.Names(t); len(names) != 8 {
+		t.Errorf("tools: %q", names)
+	}
+	made := assistant.Tell(t, "shorten", resttest.Object{"long_url": "https://example.com/", "title": "By a tool"})
+	hash := made["hash"].(string)
+	shown := assistant.Tell(t, "show", resttest.Object{"hash": hash})["link"].(resttest.Object)
+	testkit.Equal(t, "title", shown["title"], any("By a tool"))
+	if _, raw, failed := assistant.Ask(t, "show", resttest.Object{"hash": "none"}); !failed {
+		t.Errorf("an unknown link: %s", raw)
+	}
+	var calls sync.WaitGroup
+	for range 20 {
+		calls.Go(func() { assistant.Tell(t, "find", resttest.Object{"q": "tool"}) })
+	}
+	calls.Wait()
+	of := resttest.Object{"hash": hash}
+	image, err := assistant.CallTool(t.Context(), &mcp.CallToolParams{Name: "qr", Arguments: of})
+	testkit.Must(t, err)
+	if png, is := image.Content[0].(*mcp.ImageContent); !is || png.MIMEType != "image/png" {
+		t.Errorf("qr: %v", image.Content[0])
+	}
+	assistant.Tell(t, "delete", resttest.Object{"hash": hash})
+	testkit.Must(t, assistant.Close())
+
+	const hello = `{"jsonrpc":"2.0","id":"a","method":"ping"}` + "\n"
+	for input, want := range map[string]string{
+		"": "", `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n": "",
+		hello:        `{"jsonrpc":"2.0","id":"a","result":{`,
+		"nonsense\n": `"The body is not one message of JSON-RPC 2.0."`,
+		`{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{}}`: `"id":7`,
+	} {
+		if out, errOut, code := u.try(t, input, "mcp"); code != 0 || !strings.Contains(out, want) ||
+			strings.Count(out, "\n") != min(1, len(want)) {
+			t.Errorf("%q: exit code %d, %s%s", input, code, out, errOut)
+		}
+	}
+	out, _, code := u.try(t, hello, "mcp", "--url", "http://127.0.0.1:1", "--token-file", tokenFileOf(t, s))
+	if code != 0 || !strings.Contains(out, "connection refused") || !strings.Contains(out, `"id":"a"`) {
+		t.Errorf("a service that cannot be reached: exit code %d, %s", code, out)
+	}
+	u.fails(t, 2, []string{"mcp", "--url", s.api, "--token-file", os.DevNull}, "not an API token")
+	cmd := u.command(t, "mcp")
+	input, err := cmd.StdinPipe()
+	testkit.Must(t, err)
+	defer input.Close()
+	answers, err := cmd.StdoutPipe()
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
+	_, err = io.WriteString(input, hello)
+	testkit.Must(t, err)
+	_, err = bufio.NewReader(answers).ReadString('\n')
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Process.Signal(syscall.SIGTERM))
+	testkit.Must(t, cmd.Wait()) // though its input is open
+}
+
+func tokenFileOf(t *testing.T, s *system) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "token")
+	writeFile(t, file, s.token+"\n")
+	return file
 }
 
 // testCommandWatch watches a link while the system is restarted.
