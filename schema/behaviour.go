@@ -40,7 +40,8 @@ type Behaviour struct {
 	MaxClicks int64 `json:"max_clicks,omitempty"`
 	// PathMode is the mode of a link that does not leave it to its domain.
 	PathMode PathMode `json:"path_mode,omitempty"`
-	// Pattern says that PathPattern in the link's URL stands for the path. Links of release 1.0 have it literally.
+	// Pattern says that PathPattern stands for the path, if the link's URL has one. In URLs that release 1.0 has saved it
+	// is literal.
 	Pattern bool `json:"pattern,omitempty"`
 }
 
@@ -101,15 +102,16 @@ func (e *Behaviour) IsZero() bool {
 		e.MaxClicks == 0 && e.PathMode == PathDefault && !e.Pattern
 }
 
-// Paths returns the mode of a link with this behaviour, which may be nil. A link with a pattern needs no PathMode.
-func (e *Behaviour) Paths() PathMode {
+// Paths returns the mode of a link with this behaviour, which may be nil, and a long URL, and whether the URL has a
+// pattern. Such a link needs no PathMode.
+func (e *Behaviour) Paths(longURL string) (mode PathMode, pattern bool) {
 	switch {
 	case e == nil:
-		return PathDefault
-	case e.Pattern:
-		return PathAppend
+		return PathDefault, false
+	case e.Pattern && HasPathPattern(longURL):
+		return PathAppend, true
 	}
-	return e.PathMode
+	return e.PathMode, false
 }
 
 // Len returns the bytes that the behaviour takes, in a form whose URLs have nothing but ASCII characters. It is an

@@ -127,8 +127,12 @@ func (e LinkEdit) BehaviourText() *string {
 // PathMode returns what becomes of a path behind the link's name, which is never PathDefault. The mode of the default
 // domain, which only edges know, is taken for PathNone.
 func (l Link) PathMode() PathMode {
-	return cmp.Or(l.Behaviour.Paths(), l.DomainPathMode, PathNone)
+	mode, _ := l.Behaviour.Paths(l.URL)
+	return cmp.Or(mode, l.DomainPathMode, PathNone)
 }
+
+// HasPattern reports whether PathPattern in the link's URL stands for the path behind the link's name.
+func (l Link) HasPattern() bool { return l.Behaviour != nil && l.Behaviour.Pattern }
 
 // Redirects reports whether visitors reach the long URL, unless the link has expired.
 func (l Link) Redirects() bool { return l.Active && l.Stopped == NotStopped }

@@ -22,7 +22,8 @@ import (
 // the API.
 var exportColumns = []string{
 	columnShortURL, columnAlias, columnDomain, columnLongURL, "title", columnTags, columnActive, "created_at",
-	"expires_at", "expired_url", "forward_query", "rules", "variants", "card", "max_clicks", columnHasPassword, "clicks",
+	"expires_at", "expired_url", "forward_query", "rules", "variants", "card", "max_clicks", "path_mode",
+	columnHasPassword, "clicks",
 }
 
 const (

@@ -37,6 +37,7 @@ var linkFields = []linkField{
 	{"expired-url", "expired_url", "the `URL` for visitors after its end, or none", orNothing},
 	{"forward-query", "forward_query", "pass the query of visitors on: `true` or false", truth},
 	{"max-clicks", "max_clicks", "end after this `number` of clicks, or none", limit},
+	{"path-mode", "path_mode", "the `mode` of paths behind the alias: none, ignore or append", text},
 }
 
 func text(value string) (any, error)  { return value, nil }

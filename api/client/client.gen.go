@@ -60,9 +60,24 @@ const (
 	IntervalHour Interval = "hour"
 )
 
+// Defines values for LinkPathMode.
+const (
+	LinkPathModeAppend LinkPathMode = "append"
+	LinkPathModeIgnore LinkPathMode = "ignore"
+	LinkPathModeNone   LinkPathMode = "none"
+)
+
 // Defines values for NotFoundFailureError.
 const (
 	NotFoundFailureErrorNotFound NotFoundFailureError = "not_found"
+)
+
+// Defines values for OptionalPathMode.
+const (
+	OptionalPathModeAppend      OptionalPathMode = "append"
+	OptionalPathModeIgnore      OptionalPathMode = "ignore"
+	OptionalPathModeLessThannil OptionalPathMode = "<nil>"
+	OptionalPathModeNone        OptionalPathMode = "none"
 )
 
 // Defines values for PageMetaPerPage.
@@ -104,9 +119,9 @@ const (
 
 // Defines values for WebhookOffReason.
 const (
-	Failing     WebhookOffReason = "failing"
-	Gone        WebhookOffReason = "gone"
-	LessThannil WebhookOffReason = "<nil>"
+	WebhookOffReasonFailing     WebhookOffReason = "failing"
+	WebhookOffReasonGone        WebhookOffReason = "gone"
+	WebhookOffReasonLessThannil WebhookOffReason = "<nil>"
 )
 
 // Defines values for WebhookEditEvents.
@@ -664,6 +679,9 @@ type Link struct {
 	// Examples: https://example.com/a/long/path?with=a&query
 	OriginalUrl OriginalURL `json:"original_url"`
 
+	// PathMode What becomes of rest in /hash/rest, unless a link has this hash: none, not found; ignore, visitors are sent to original_url; append, with rest at the end of its path. The mode of the link, or else of its domain; append if original_url has {path}.
+	PathMode LinkPathMode `json:"path_mode"`
+
 	// Rules Where visitors are sent who meet conditions: the first rule that matches decides.
 	Rules []Rule `json:"rules"`
 
@@ -686,6 +704,9 @@ type Link struct {
 	// Variants Where the other visitors are sent, by shares of them; null: all others are sent to original_url.
 	Variants nullable.Nullable[[]Variant] `json:"variants"`
 }
+
+// LinkPathMode What becomes of rest in /hash/rest, unless a link has this hash: none, not found; ignore, visitors are sent to original_url; append, with rest at the end of its path. The mode of the link, or else of its domain; append if original_url has {path}.
+type LinkPathMode string
 
 // LinkAnswer A link with all its fields.
 type LinkAnswer struct {
@@ -754,6 +775,11 @@ type LinkEdit struct {
 	//
 	// Examples: open sesame
 	Password nullable.Nullable[OptionalPassword] `json:"password,omitempty"`
+
+	// PathMode What becomes of rest in /hash/rest, unless a link has this hash. none: it is not found. ignore: visitors are sent to long_url. append: they are sent to long_url with rest, as it was sent, at the end of its path. null, or missing: what the domain says, which is none unless its settings have another mode. Has to be append, null or missing if long_url has {path}.
+	//
+	// Examples: append
+	PathMode nullable.Nullable[OptionalPathMode] `json:"path_mode,omitempty"`
 
 	// Rules As in the request that creates a link; null for none.
 	Rules nullable.Nullable[[]Rule] `json:"rules,omitempty"`
@@ -911,7 +937,7 @@ type LinkRequest struct {
 	// ForwardQuery Whether the visitor's query string is appended to the address that the visitor is sent to. If missing, it is not.
 	ForwardQuery nullable.Nullable[bool] `json:"forward_query,omitempty"`
 
-	// LongUrl An http or https URL of at most 2048 characters, stored unchanged. It must have a host, must not contain a user name, password, white space, control characters or malformed escapes, and must not lead to this service itself or to localhost.
+	// LongUrl An http or https URL of at most 2048 characters, stored unchanged. It must have a host, must not contain a user name, password, white space, control characters or malformed escapes, and must not lead to this service itself or to localhost. {path} in its path or query stands for the path behind the alias: for rest in /hash/rest, decoded once, with everything but A-Z a-z 0-9 - . _ ~ percent-encoded, in a path except for /; for nothing without a path. %7Bpath%7D does not.
 	//
 	// Examples: https://example.com/a/long/path?with=a&query
 	LongUrl string `json:"long_url"`
@@ -925,6 +951,11 @@ type LinkRequest struct {
 	//
 	// Examples: open sesame
 	Password nullable.Nullable[OptionalPassword] `json:"password,omitempty"`
+
+	// PathMode What becomes of rest in /hash/rest, unless a link has this hash. none: it is not found. ignore: visitors are sent to long_url. append: they are sent to long_url with rest, as it was sent, at the end of its path. null, or missing: what the domain says, which is none unless its settings have another mode. Has to be append, null or missing if long_url has {path}.
+	//
+	// Examples: append
+	PathMode nullable.Nullable[OptionalPathMode] `json:"path_mode,omitempty"`
 
 	// Rules Where visitors are sent who meet conditions. The first rule that matches decides, in this order. The names of rules and variants of a link are different, and both take at most 16 KiB together with the card.
 	Rules nullable.Nullable[[]Rule] `json:"rules,omitempty"`
@@ -1013,6 +1044,11 @@ type OptionalLimit = int64
 //
 // Examples: open sesame
 type OptionalPassword = string
+
+// OptionalPathMode What becomes of rest in /hash/rest, unless a link has this hash. none: it is not found. ignore: visitors are sent to long_url. append: they are sent to long_url with rest, as it was sent, at the end of its path. null, or missing: what the domain says, which is none unless its settings have another mode. Has to be append, null or missing if long_url has {path}.
+//
+// Examples: append
+type OptionalPathMode string
 
 // OriginalURL The long URL, unchanged. It may contain characters outside ASCII.
 //

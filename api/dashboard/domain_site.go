@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"cmp"
+
 	"linkstream/api/links"
 	"linkstream/schema"
 )
@@ -8,7 +10,22 @@ import (
 // siteForm has the pages and documents of a domain besides its links, as typed.
 type siteForm struct {
 	URLs      []siteField
+	PathMode  siteChoice
 	Documents []siteField
+}
+
+// siteChoice is a field of the form with a few values.
+type siteChoice struct {
+	siteField
+	Options []siteOption
+}
+
+type siteOption struct{ Value, Label string }
+
+var pathModes = []siteOption{
+	{string(schema.PathNone), "Not found"},
+	{string(schema.PathIgnore), "Redirect to the link's destination"},
+	{string(schema.PathAppend), "Append the path to the link's destination"},
 }
 
 // siteField is a field of the form.
@@ -24,6 +41,9 @@ func newSiteForm(site schema.Site, documents schema.AppLinks) siteForm {
 			{links.FieldExpiredURL, "Expired links", "Where visitors are sent if a link has expired that says nothing else.",
 				site.ExpiredURL},
 		},
+		PathMode: siteChoice{siteField{links.FieldPathMode, "Paths behind an alias",
+			"What becomes of /alias/more/text if no link has this name. A link may say otherwise.",
+			string(cmp.Or(site.PathMode, schema.PathNone))}, pathModes},
 		Documents: []siteField{
 			{links.FieldAppleLinks, "Universal links of iOS", "JSON for " + schema.AppleLinksPath + ", at most 128 KiB.",
 				documents.Apple},
@@ -47,7 +67,7 @@ func (d *Dashboard) site(c *call, domain schema.Domain) (siteForm, error) {
 
 func (d *Dashboard) setSite(c *call, domain schema.Domain) error {
 	site := schema.Site{RootURL: c.form(links.FieldRootURL), NotFoundURL: c.form(links.FieldNotFoundURL),
-		ExpiredURL: c.form(links.FieldExpiredURL)}
+		ExpiredURL: c.form(links.FieldExpiredURL), PathMode: schema.PathMode(c.form(links.FieldPathMode))}
 	documents := schema.AppLinks{Apple: c.form(links.FieldAppleLinks), Android: c.form(links.FieldAndroidLinks)}
 	err := d.Shortener.SetSite(c.ctx, domain.ID, site, documents)
 	if problems, ok := problemsOf(err); ok {

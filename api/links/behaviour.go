@@ -19,7 +19,7 @@ import (
 
 // Behaviour has the values of a request for a link's schema.Behaviour: the JSON texts of its parts, in the form of the
 // API. "" leaves a part as it is, null removes it.
-type Behaviour struct{ Rules, Variants, Card, Password, MaxClicks string }
+type Behaviour struct{ Rules, Variants, Card, Password, MaxClicks, PathMode string }
 
 // isZero reports whether the request leaves the behaviour as it is.
 func (x Behaviour) isZero() bool { return x == Behaviour{} }
@@ -36,12 +36,21 @@ const (
 	maxQueryValue = 200
 )
 
-// behaviour returns a link's behaviour after a request, and calls eachURL for the URLs that the request brings.
-func (v *validation) extension(given Behaviour, old *schema.Behaviour,
+// extension returns a link's behaviour after a request, and calls eachURL for the URLs that the request brings. longURL
+// is the link's new URL, nil if it stays.
+func (v *validation) extension(given Behaviour, longURL *string, old *schema.Behaviour,
 	eachURL func(field, address string)) *schema.Behaviour {
 	e := new(schema.Behaviour)
 	if old != nil {
 		*e = *old
+	}
+	if longURL != nil {
+		if e.Pattern = schema.HasPathPattern(*longURL); e.Pattern {
+			e.PathMode = schema.PathDefault
+		}
+	}
+	if given.PathMode != "" {
+		e.PathMode = v.pathMode(given.PathMode, e.Pattern)
 	}
 	if given.Rules != "" {
 		e.Rules = v.rules(given.Rules, eachURL)
@@ -321,6 +330,24 @@ var BadPassword = fmt.Sprintf("The password must have %d to %d characters, and n
 func ValidPassword(password string) bool {
 	length := utf8.RuneCountInString(auth.PreparePassword(password))
 	return length >= MinPasswordLen && length <= MaxPasswordLen && !strings.ContainsFunc(password, unprintable)
+}
+
+// pathMode decodes a path mode, or null. The URL of a link with a pattern says all that a mode could say.
+func (v *validation) pathMode(text string, pattern bool) schema.PathMode {
+	if text == "null" {
+		return schema.PathDefault
+	}
+	const problem = "The path mode must be none, ignore or append, or null."
+	mode, ok := parse[schema.PathMode](v, FieldPathMode, json.RawMessage(text), problem)
+	switch {
+	case ok && (mode == schema.PathDefault || !mode.Valid()):
+		v.reject(FieldPathMode, problem)
+	case ok && pattern && mode != schema.PathAppend:
+		v.reject(FieldPathMode, "The path mode of a long URL with {path} is append.")
+	case pattern:
+		return schema.PathDefault
+	}
+	return mode
 }
 
 // maxClicks decodes a limit, or null.

@@ -64,8 +64,8 @@ func (d *draft) begin(req *Request, now time.Time) {
 		d.link.ExpiredURL = *req.ExpiredURL
 		d.parse(FieldExpiredURL, d.link.ExpiredURL)
 	}
-	if !req.Behaviour.isZero() {
-		d.link.Behaviour = d.v.extension(req.Behaviour, nil, d.parse)
+	if !req.Behaviour.isZero() || schema.HasPathPattern(req.LongURL) {
+		d.link.Behaviour = d.v.extension(req.Behaviour, &req.LongURL, nil, d.parse)
 	}
 }
 

@@ -117,8 +117,13 @@ func (v *validation) edit(
 			*change.ExpiresAt = v.expiry(*edit.ExpiresAt, now)
 		}
 	}
-	if !edit.Behaviour.isZero() {
-		change.Behaviour = v.extension(edit.Behaviour, link.Behaviour, eachURL)
+	longURL := edit.LongURL
+	if longURL != nil && *longURL == link.URL {
+		longURL = nil // as a form sends it; the URL of an older link has no pattern then
+	}
+	hasPattern := longURL != nil && (schema.HasPathPattern(*longURL) || link.HasPattern())
+	if !edit.Behaviour.isZero() || hasPattern {
+		change.Behaviour = v.extension(edit.Behaviour, longURL, link.Behaviour, eachURL)
 		if change.Behaviour == nil {
 			change.Behaviour = new(schema.Behaviour)
 		}
@@ -183,9 +188,9 @@ func (s *Shortener) Delete(ctx context.Context, link schema.Link, unchanged bool
 }
 
 // Revision names the state of a link among all states of all links of its account. It changes with the link's version
-// and when the link is stopped, and not with clicks.
+// when the link is stopped, and with the mode of its domain, and not with clicks.
 func Revision(link schema.Link) string {
-	return fmt.Sprintf("%d-%d%s", link.Ordinal, link.Version, link.Stopped)
+	return fmt.Sprintf("%d-%d%s%s", link.Ordinal, link.Version, link.Stopped, link.DomainPathMode)
 }
 
 // gone gives the error of a link that was deleted meanwhile a message.

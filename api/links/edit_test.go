@@ -40,6 +40,25 @@ func TestEdit(t *testing.T) {
 		testkit.Equal(t, "fields", invalid.Fields, map[string][]string{
 			"expired_url": {"The expired URL must begin with http:// or https://."}})
 	})
+	t.Run("a URL of release 1.0 has {path} literally until it is changed", func(t *testing.T) {
+		const literal = "https://example.com/{path}"
+		old := schema.Link{AccountID: f.owner, Hash: "literal", URL: literal, Active: true, CreatedAt: time.Now()}
+		testkit.Must(t, f.store.CreateLink(t.Context(), &old))
+		for _, c := range []struct {
+			edit links.Edit
+			want bool
+		}{
+			{links.Edit{Title: new("T"), LongURL: new(literal)}, false},
+			{links.Edit{Behaviour: links.Behaviour{PathMode: `"append"`}}, false},
+			{links.Edit{LongURL: new(literal + "/b")}, true}, {links.Edit{LongURL: new(literal + "/b")}, true},
+			{links.Edit{LongURL: new("https://example.com/")}, false}, {links.Edit{LongURL: new(literal)}, true},
+		} {
+			got, err := f.Edit(t.Context(), old, c.edit)
+			testkit.Must(t, err)
+			testkit.Equal(t, "has a pattern", got.HasPattern(), c.want)
+			old = got
+		}
+	})
 	t.Run("a deleted link is not found, and its hash can be used again", func(t *testing.T) {
 		testkit.Must(t, f.Delete(t.Context(), link, false))
 		testkit.WantCode(t, f.Delete(t.Context(), link, false), schema.CodeNotFound)

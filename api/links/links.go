@@ -30,6 +30,7 @@ const (
 	FieldCard         = "card"
 	FieldPassword     = "password"
 	FieldMaxClicks    = "max_clicks"
+	FieldPathMode     = "path_mode"
 )
 
 // Request describes the link to create.

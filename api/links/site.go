@@ -31,6 +31,9 @@ func (s *Shortener) SetSite(ctx context.Context, domainID int64, site schema.Sit
 			v.unsafe = ""
 		}
 	}
+	if !site.PathMode.Valid() {
+		v.reject(FieldPathMode, "Choose what becomes of paths behind an alias.")
+	}
 	for field, document := range map[string]string{FieldAppleLinks: links.Apple, FieldAndroidLinks: links.Android} {
 		if problem := schema.AppLinksProblem(document); problem != "" {
 			v.reject(field, problem)

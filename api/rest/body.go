@@ -58,8 +58,8 @@ func isField(name string) bool {
 	case links.FieldLongURL, links.FieldAlias, links.FieldCustomAlias, links.FieldFormerHashes, links.FieldDomainID,
 		links.FieldTitle, links.FieldTags, links.FieldIsActive, links.FieldExpiresAt, links.FieldExpiredURL,
 		links.FieldForwardQuery, links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldPassword,
-		links.FieldMaxClicks, links.FieldAddTags, links.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents,
-		fieldHash, fieldTag, fieldPeopleOnly, fieldDays, sharing.FieldHideTargets:
+		links.FieldMaxClicks, links.FieldPathMode, links.FieldAddTags, links.FieldRemoveTags, fieldLinks,
+		fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, fieldDays, sharing.FieldHideTargets:
 		return true
 	}
 	return false
@@ -183,7 +183,8 @@ func (b *body) edit() links.Edit {
 func (b *body) extension() links.Behaviour {
 	x := links.Behaviour{Rules: b.field(links.FieldRules), Variants: b.field(links.FieldVariants),
 		Card:     b.field(links.FieldCard),
-		Password: b.field(links.FieldPassword), MaxClicks: b.field(links.FieldMaxClicks)}
+		Password: b.field(links.FieldPassword), MaxClicks: b.field(links.FieldMaxClicks),
+		PathMode: b.field(links.FieldPathMode)}
 	if card := gjson.Parse(x.Card); b.emptyIsMissing && card.IsObject() {
 		blank := false // whether no field of the card was filled in
 		card.ForEach(func(_, value gjson.Result) bool {

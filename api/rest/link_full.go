@@ -39,6 +39,7 @@ type linkFields struct {
 	Card         *schema.Card     `json:"card"`
 	HasPassword  bool             `json:"has_password"`
 	MaxClicks    *int64           `json:"max_clicks"`
+	PathMode     schema.PathMode  `json:"path_mode"`
 	CreatedAt    string           `json:"created_at"`
 	UpdatedAt    string           `json:"updated_at"`
 }
@@ -199,7 +200,7 @@ func newLinkFields(shortener *links.Shortener, link schema.Link) linkFields {
 		Hash: link.Hash, FormerHashes: append([]string{}, link.FormerHashes...), ShortURL: shortener.ShortURL(link),
 		OriginalURL: link.URL, Title: link.Title, Tags: link.Tags,
 		IsActive: link.Redirects(), ForwardQuery: link.ForwardQuery,
-		CreatedAt: formatTime(link.CreatedAt), UpdatedAt: formatTime(link.UpdatedAt),
+		CreatedAt: formatTime(link.CreatedAt), UpdatedAt: formatTime(link.UpdatedAt), PathMode: link.PathMode(),
 	}
 	if link.DomainID != 0 {
 		full.DomainID = &link.DomainID

@@ -59,12 +59,20 @@ func TestFullLink(t *testing.T) {
 		want := map[string]any{"hash": "bare", "short_url": edgeURL + "/bare", "original_url": anyURL, "domain_id": nil,
 			"title": "", "former_hashes": []any{},
 			"tags": []any{}, "is_active": true, "expires_at": nil, "expired_url": nil, "forward_query": false, "rules": []any{},
-			"variants": nil, "card": nil, "has_password": false, "max_clicks": nil, "clicks_left": nil,
+			"variants": nil, "card": nil, "has_password": false, "max_clicks": nil, "path_mode": "none", "clicks_left": nil,
 			"clicks": json.Number("0")}
 		wantLink(t, link, want)
 		if at, _ := link["created_at"].(string); len(link) != len(want)+2 || !isoTime.MatchString(at) ||
 			link["updated_at"] != at {
 			t.Errorf("%v", link)
+		}
+	})
+	t.Run("a link without a path mode has its domain's", func(t *testing.T) {
+		path := fmt.Sprintf("/api/v1/links/ruled?domain_id=%d", domain)
+		owner.link(t, map[string]any{"long_url": anyURL, "custom_alias": "ruled", "domain_id": domain})
+		for mode, want := range map[schema.PathMode]any{"append": "append", "ignore": "ignore", "none": "none", "": "none"} {
+			testkit.Must(t, s.links.SetSite(t.Context(), domain, schema.Site{PathMode: mode}, schema.AppLinks{}))
+			testkit.Equal(t, "mode", owner.get(t, path).fullLink(t)["path_mode"], want)
 		}
 	})
 	t.Run("POST shorten takes the further fields, and answers none of them", func(t *testing.T) {

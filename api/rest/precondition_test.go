@@ -81,6 +81,9 @@ func TestTag(t *testing.T) {
 		{"its end on a lost domain", false, func() {
 			testkit.Must(t, s.links.SetTakenDown(t.Context(), domain, "tagged", false))
 		}},
+		{"a path mode of the domain", false, func() {
+			testkit.Must(t, s.links.SetSite(t.Context(), domain, schema.Site{PathMode: schema.PathIgnore}, schema.AppLinks{}))
+		}},
 		{"deletion and restoring", false, func() {
 			owner.request(t, http.MethodDelete, taggedPath, "")
 			answered := owner.request(t, http.MethodPost, taggedPath+"/restore", "").tag(t, http.StatusOK)

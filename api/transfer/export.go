@@ -25,7 +25,8 @@ const timeLayout = "2006-01-02T15:04:05-07:00"
 var exportColumns = []string{
 	csvfile.BOM + fieldShortURL, "alias", fieldHost, links.FieldLongURL, links.FieldTitle, links.FieldTags,
 	links.FieldIsActive, fieldCreatedAt, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery,
-	links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldMaxClicks, fieldHasPassword, fieldClicks,
+	links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldMaxClicks, links.FieldPathMode,
+	fieldHasPassword, fieldClicks,
 }
 
 // Exporter writes links to files. Its methods may be called concurrently.
@@ -133,7 +134,8 @@ func (e *Exporter) cells(link schema.Link, clicks int64) []string {
 		e.base.ShortURL(link), link.Hash, link.Host, link.URL, link.Title, strings.Join(link.Tags, " "),
 		strconv.FormatBool(link.Active), formatTime(link.CreatedAt), formatTime(link.ExpiresAt), link.ExpiredURL,
 		strconv.FormatBool(link.ForwardQuery), formatJSON(extension.Rules), formatJSON(extension.Variants),
-		formatJSON(extension.Card), formatLimit(extension.MaxClicks), strconv.FormatBool(extension.Password != 0),
+		formatJSON(extension.Card), formatLimit(extension.MaxClicks),
+		string(extension.PathMode), strconv.FormatBool(extension.Password != 0),
 		strconv.FormatInt(clicks, 10),
 	}
 	for i, cell := range cells {

@@ -43,7 +43,7 @@ func (f *fixture) export(t *testing.T, accountID int64) (file string) {
 func TestExport(t *testing.T) {
 	f := newFixture(t)
 	const header = "\ufeffshort_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url," +
-		"forward_query,rules,variants,card,max_clicks,has_password,clicks\r\n"
+		"forward_query,rules,variants,card,max_clicks,path_mode,has_password,clicks\r\n"
 	if file := f.export(t, f.account); file != header {
 		t.Errorf("%q of an empty account", file)
 	}
@@ -63,12 +63,12 @@ func TestExport(t *testing.T) {
 				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,false,%d`, behaviourCells,
 				10*a.ID),
 			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,`+
-				`,,,,false,%d`,
+				`,,,,,false,%d`,
 				b.CreatedAt.UTC().Format("2006-01-02T15:04:05-07:00"), 10*b.ID),
 			q.Ordinal: fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,`+
-				`2020-01-01T00:00:00+00:00,,,false,,,,,false,%d`, 10*q.ID),
+				`2020-01-01T00:00:00+00:00,,,false,,,,,,false,%d`, 10*q.ID),
 			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,`+
-				`false,,,,,false,%d`, 10*title.ID),
+				`false,,,,,,false,%d`, 10*title.ID),
 		}
 		want := header
 		for ordinal := range int64(10) {

@@ -95,6 +95,7 @@ var layouts = []layout{
 		"expiredurl": links.FieldExpiredURL, "forwardquery": links.FieldForwardQuery, "clicks": fieldClicks,
 		"rules": links.FieldRules, "variants": links.FieldVariants, "card": links.FieldCard,
 		"maxclicks": links.FieldMaxClicks, "password": links.FieldPassword, "haspassword": fieldHasPassword,
+		"pathmode": links.FieldPathMode,
 	}},
 }
 

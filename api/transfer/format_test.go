@@ -19,11 +19,11 @@ import (
 )
 
 // exports holds a file of each format, and its links without the fields that the store chooses. behaviourCells are the
-// cells of a link's rules, variants, card and limit.
+// cells of a link's rules, variants, card, limit and path mode.
 const behaviourCells = `"[{""name"":""a"",""if"":{""os"":[""iOS""],""from"":""2030-01-01T00:00:00+00:00""},` +
 	`""url"":""https://example.com/i""}]","[{""name"":""x"",""url"":""https://example.com/x"",""weight"":99},` +
 	`{""name"":""y"",""url"":""https://example.com/y"",""weight"":1}]","{""title"":""T"",""description"":"""",` +
-	`""image"":null}",1000`
+	`""image"":null}",1000,append`
 
 var exports = map[string]struct {
 	format transfer.Format
@@ -33,17 +33,17 @@ var exports = map[string]struct {
 }{
 	"linkstream": {transfer.Linkstream, lines(
 		`short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,rules,`+
-			`variants,card,max_clicks,clicks`,
+			`variants,card,max_clicks,path_mode,clicks`,
 		`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go news,true,`+
 			`2024-02-29T12:00:00+02:00,`+
 			`2099-01-02T03:04:05+00:00,https://example.com/over,true,`+behaviourCells+`,12`,
-		`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,,,,false,,,,,0`,
+		`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,,,,false,,,,,,0`,
 	), []schema.Link{
 		{Hash: "aBc1234", URL: "https://example.com/a?x=1&y=2", Title: `A, "quoted" title`, Tags: []string{"go", "news"},
 			Active:    true,
 			CreatedAt: utc("2024-02-29T10:00:00Z"), ExpiresAt: utc("2099-01-02T03:04:05Z"),
 			ExpiredURL:   "https://example.com/over",
-			ForwardQuery: true, Behaviour: &schema.Behaviour{
+			ForwardQuery: true, Behaviour: &schema.Behaviour{PathMode: schema.PathAppend,
 				Rules: []schema.Rule{{Name: "a", If: schema.Conditions{OS: []string{"iOS"}, From: 1893456000},
 					URL: "https://example.com/i"}},
 				Variants: []schema.Variant{{Name: "x", URL: "https://example.com/x", Weight: 99},

@@ -3,6 +3,7 @@ package transfer
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -93,6 +94,9 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 	}
 	it.request.Behaviour = links.Behaviour{Rules: cells[links.FieldRules], Variants: cells[links.FieldVariants],
 		Card: cells[links.FieldCard], MaxClicks: cells[links.FieldMaxClicks]}
+	if mode := cells[links.FieldPathMode]; mode != "" {
+		it.request.Behaviour.PathMode = strconv.Quote(mode)
+	}
 	it.password(cells, r.layout.format)
 	if it.alias == "" && it.request.Malformed[links.FieldCustomAlias] == nil {
 		it.note(noteAlias)

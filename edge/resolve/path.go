@@ -35,11 +35,11 @@ func pathsOfMode(mode schema.PathMode) paths {
 
 // pathsOf returns the paths of a link's entry.
 func pathsOf(d *schema.EdgeLink) paths {
-	p := pathsOfMode(d.Behaviour.Paths())
-	if d.Behaviour != nil && d.Behaviour.Pattern {
-		p |= pathsPattern
+	mode, pattern := d.Behaviour.Paths(d.URL)
+	if pattern {
+		return pathsAppended | pathsPattern
 	}
-	return p
+	return pathsOfMode(mode)
 }
 
 // answers reports whether a link answers a question in which its name has a mark.

@@ -41,6 +41,8 @@ func Test(t *testing.T, s System) {
 		"4 GET links":                 testLinks,
 		"4 GET domains":               testDomains,
 		"additions: aliases":          testAliases,
+		"additions: path modes":       testPathModes,
+		"additions: path patterns":    testPathPatterns,
 		"additions: paths":            testPaths,
 		"additions: renames":          testRenames,
 		"additions: former hashes":    testFormerHashes,
