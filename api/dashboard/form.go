@@ -32,14 +32,6 @@ func withScheme(text string) string {
 	return "https://" + text
 }
 
-// aliasOf returns a typed alias in small letters, if these are an alias. Edges find it by capitals, too.
-func aliasOf(typed string) string {
-	if small := schema.Fold(typed); schema.ValidCustomAlias(small) {
-		return small
-	}
-	return typed
-}
-
 // cut returns at most n characters of text.
 func cut(text string, n int) string {
 	if runes := []rune(text); len(runes) > n {

@@ -17,6 +17,7 @@ func (d *Dashboard) routeLinks() {
 	d.post(pathLink+"/active", request.Constant, d.ofLink(d.setActive))
 	d.get(pathLink+"/edit", request.Constant, d.ofLink(d.showEdit))
 	d.post(pathLink+"/edit", request.Passwords, d.editLink)
+	d.routeNames()
 	d.keep(pathLink+"/edit", keptFields...)
 	d.post(pathLink+"/delete", request.Constant, d.ofLink(d.deleteLink))
 }

@@ -142,7 +142,7 @@ func (d *Dashboard) createLines(c *call, page *bulkPage) error {
 			continue
 		case len(words) == 2:
 			alias := aliasOf(words[1])
-			req.CustomAlias = &alias
+			req.Alias = &alias
 		}
 		if page.DomainID != 0 {
 			req.DomainID = &page.DomainID
@@ -173,7 +173,7 @@ func (d *Dashboard) createLines(c *call, page *bulkPage) error {
 // lineProblem joins the problems of the fields of a line.
 func lineProblem(p problems) string {
 	var all []string
-	for _, field := range []string{links.FieldLongURL, links.FieldCustomAlias, links.FieldDomainID,
+	for _, field := range []string{links.FieldLongURL, links.FieldAlias, links.FieldDomainID,
 		links.FieldTags, ""} {
 		if text := p[field]; text != "" {
 			all = append(all, text)

@@ -107,7 +107,7 @@ func (d *Dashboard) createLink(c *call) error {
 	}
 	alias := aliasOf(c.form(links.FieldCustomAlias))
 	if alias != "" {
-		req.CustomAlias = &alias
+		req.Alias = &alias
 	}
 	if domain := c.form(links.FieldDomainID); domain != "" && domain != "0" {
 		if req.DomainID = new(parseID(domain)); *req.DomainID == 0 { // no ID
@@ -128,7 +128,7 @@ func (d *Dashboard) createLink(c *call) error {
 		if err != nil {
 			return err
 		}
-		return d.invalid(c, name, page, p)
+		return d.invalid(c, name, page, asTyped(p))
 	}
 	if err != nil {
 		return err

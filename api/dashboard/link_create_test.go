@@ -51,8 +51,8 @@ func TestTypedText(t *testing.T) {
 	if !strings.Contains(b.seen.body, `value="`+long+`"`) {
 		t.Error("the long URL does not come back whole")
 	}
-	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", strings.Repeat("a", 21)).want(t,
-		http.StatusUnprocessableEntity, "The alias must have 3 to 20 characters")
+	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", strings.Repeat("a", 129)).want(t,
+		http.StatusUnprocessableEntity, "The alias must have 1 to 128 characters")
 	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "Launch-1").want(t, http.StatusSeeOther)
 	b.follow().want(t, http.StatusOK, "Your link is ready", "sho.rt/ launch-1", "so “Launch-1” became “launch-1”.")
 	b.post("/dashboard/links", "long_url", "example.org/without?scheme", "custom_alias", "bare").want(t,

@@ -130,7 +130,7 @@ func TestShortenForm(t *testing.T) {
 		"an unsafe URL":      {"https://bad.example/x", "", "0", "long_url", "known as unsafe"},
 		"the service itself": {"http://sho.rt/x", "", "0", "long_url", "must not lead to this service itself"},
 		"a bad alias": {"https://example.org/", "No Good\"><script>", "0", "custom_alias",
-			"The alias must have 3 to 20"},
+			"The alias must have 1 to 128"},
 		"a reserved alias":     {"https://example.org/", "dashboard", "0", "custom_alias", "reserved"},
 		"an alias in use":      {"https://example.org/", "launch", fmt.Sprint(verified.ID), "custom_alias", "already in use"},
 		"a domain not his own": {"https://example.org/", "", "99999", "domain_id", "verified domain of yours"},

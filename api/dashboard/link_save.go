@@ -15,6 +15,7 @@ type editPage struct {
 	Link    linkView
 	Fields  linkFields
 	Version string // the links.Revision that the fields are an edit of
+	Alias   string // that was typed; "": the link's
 }
 
 // fieldVersion is the hidden field with the links.Revision of the link that a form has shown.
@@ -29,7 +30,7 @@ func fieldsOf(link schema.Link, zone *time.Location) linkFields {
 }
 
 func (d *Dashboard) showEdit(c *call, link linkView) error {
-	page := editPage{link, fieldsOf(link.Link, c.zone()), links.Revision(link.Link)}
+	page := editPage{Link: link, Fields: fieldsOf(link.Link, c.zone()), Version: links.Revision(link.Link)}
 	if c.http.QueryArgs().Has(links.FieldLongURL) { // typed before the session expired
 		page.Fields, page.Version = typedFields(c.query), cut(c.query(fieldVersion), maxAsked)
 	}
@@ -45,7 +46,8 @@ func (d *Dashboard) editLink(c *call) error {
 		return err
 	}
 	if c.form(fieldRow) != "" {
-		return d.render(c, "edit", editPage{link, typedFields(c.form), cut(c.form(fieldVersion), maxAsked)})
+		version := cut(c.form(fieldVersion), maxAsked)
+		return d.render(c, "edit", editPage{Link: link, Fields: typedFields(c.form), Version: version})
 	}
 	if c.form(fieldVersion) != links.Revision(link.Link) {
 		return d.editedMeanwhile(c, link)
@@ -54,7 +56,8 @@ func (d *Dashboard) editLink(c *call) error {
 	edit.Unchanged = true
 	_, err = d.Shortener.Edit(c.ctx, link.Link, edit)
 	if p, invalid := linkProblems(err); invalid {
-		return d.invalid(c, "edit", editPage{link, typedFields(c.form), links.Revision(link.Link)}, p)
+		page := editPage{Link: link, Fields: typedFields(c.form), Version: links.Revision(link.Link)}
+		return d.invalid(c, "edit", page, p)
 	}
 	if schema.ErrorCode(err) == schema.CodeConflict { // since it was read above
 		if link, err = d.ownLink(c); err == nil {
@@ -94,7 +97,7 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 	if other != now.Behaviour.extension(link.Behaviour, c.zone()) {
 		p["behaviour"] = "The link has other rules, variants or another card now."
 	}
-	return d.invalid(c, "edit", editPage{link, typed, links.Revision(link.Link)}, p)
+	return d.invalid(c, "edit", editPage{Link: link, Fields: typed, Version: links.Revision(link.Link)}, p)
 }
 
 // deletedMeanwhile answers the edit of a link that does not exist any more with the form of a new link, which has the
@@ -105,7 +108,7 @@ func (d *Dashboard) deletedMeanwhile(c *call) error {
 		return err
 	}
 	form.linkFields, form.DomainID = typedFields(c.form), c.pathID("domain")
-	if hash := c.pathValue("hash"); schema.ValidCustomAlias(hash) {
+	if hash := c.pathValue("hash"); aliasOf(hash) == hash && schema.AliasProblem(hash, form.DomainID == 0) == "" {
 		form.Alias = hash
 	}
 	return d.write(c, fasthttp.StatusNotFound, "new", newPage{form},

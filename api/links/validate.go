@@ -198,6 +198,26 @@ func (v *validation) alias(field string, req *Request) {
 	}
 }
 
+// AliasProblem returns a sentence that says why an account cannot give a link on a domain an alias, "" if it can. hash
+// is a name of the link that is to be renamed, "" for a new link.
+func (s *Shortener) AliasProblem(
+	ctx context.Context, accountID int64, alias string, domainID int64, hash string,
+) (string, error) {
+	if problem := schema.AliasProblem(alias, domainID == 0); problem != "" {
+		return problem, nil
+	}
+	found, err := s.links.LinksByHash(ctx, []schema.LinkKey{{DomainID: domainID, Hash: alias}})
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	holder := found[0]
+	own := holder.Hash == hash || slices.Contains(holder.FormerHashes, hash)
+	if holder.AccountID == accountID && (own || holder.Stopped == schema.Deleted) {
+		return "", nil
+	}
+	return aliasInUse, nil
+}
+
 // Limits of a negativeCache.
 const (
 	negativeTTL      = time.Second

@@ -77,6 +77,27 @@ func TestDashboardDrafts(t *testing.T) {
 		has("Alias optional", "survey")
 		b.sees("Create link", "Your link is ready", "For a link that is gone")
 	})
+	b.run("an alias is checked while it is typed, and a link renamed", func(t *testing.T) {
+		b.page("/dashboard/links/new")
+		b.fill("Long URL", "https://example.org/")
+		b.fill("Alias optional", "named")
+		b.sees("Create link", "Your link is ready")
+		for _, page := range []struct{ path, field string }{{"/dashboard/links/new", "Alias optional"},
+			{"/dashboard/links/0/named/edit", "Alias"}} {
+			b.page(page.path)
+			for alias, problem := range map[string]string{"ab": "at least 3 characters", "a//b": "must have 1 to 128",
+				"docs/x": "is reserved", "named-2": ""} {
+				b.fill(page.field, alias)
+				if problem != "" {
+					b.shows(problem)
+				}
+			}
+		}
+		b.fill("Alias", "Named/2")
+		b.sees("Rename", "/named is ", "/Named/2 now.", "Former names")
+		b.page("/dashboard/links/0/named/edit") // leads to the link under its name
+		has("Alias", "Named/2")
+	})
 	b.run("a form that was refused at another address than the page's, until it is taken", func(t *testing.T) {
 		for _, c := range []struct{ page, field, wrong, right, button, next string }{
 			{"/dashboard/account", "Days and times are in", "Vienna", "America/New_York", "Save", "/dashboard/account"},

@@ -18,6 +18,31 @@ for (const kind of ["focusin", "input"]) document.addEventListener(kind, (event)
   if (event.target.matches("[data-tags]")) suggestTags(event.target);
 });
 
+// An alias is checked while it is typed.
+let aliasCheck;
+
+async function checkAlias(field) {
+  const domain = field.form.elements.domain_id?.value ?? field.dataset.alias, alias = field.value.trim();
+  const asked = new URLSearchParams({ alias, domain_id: domain, hash: field.dataset.hash ?? "" });
+  const answer = alias && await fetch(`/dashboard/alias.txt?${asked}`, { redirect: "error" }).catch(() => null);
+  const problem = answer?.ok ? await answer.text() : "";
+  if (alias !== field.value.trim()) return; // it has changed meanwhile
+  let note = field.parentElement.querySelector(".checked");
+  if (!note) {
+    note = document.createElement("p");
+    note.className = "hint checked";
+    note.setAttribute("role", "status");
+    field.after(note);
+  }
+  note.textContent = problem;
+}
+for (const kind of ["input", "change"]) document.addEventListener(kind, (event) => {
+  const field = event.target.matches("[data-alias]") ? event.target : event.target.name === "domain_id" && event.target.form?.querySelector("[data-alias]");
+  if (!field) return;
+  clearTimeout(aliasCheck);
+  aliasCheck = setTimeout(checkAlias, 300, field);
+});
+
 // Files that are too large are not sent.
 for (const field of document.querySelectorAll("input[type=file][data-max]"))
   field.addEventListener("change", () =>
