@@ -40,7 +40,7 @@ const (
 	MaxNetworkLen   = 6
 	MaxLanguageLen  = 16
 	MaxCampaignLen  = 96
-	MaxPathLen      = 4 * MaxPathName
+	MaxPathLen      = 4*MaxPathName + 1 // more than a name that is shown
 )
 
 // Click is the event that a redirect was answered. click.proto defines its encoding.
@@ -89,6 +89,7 @@ type ClickBatch struct {
 	Language  []string // ISO 639, lower case, from a list; "" if unknown
 	Route     []string // the link's rule or variant; "" for its URL
 	Campaign  []string // "newsletter / email / spring", of the UTM parameters; "" without them; see MaxNames
+	Path      []string // behind the link's alias, such as "docs/install"; "" for the alias itself; see MaxPaths
 	Visitor   []uint64 // of Click, 0 for bots
 
 	Gaps []Gap // before clicks of the batch; any number
@@ -116,6 +117,7 @@ const (
 	ByCountry  Dimension = "country"
 	ByRoute    Dimension = "route"
 	ByCampaign Dimension = "campaign"
+	ByPath     Dimension = "path"
 )
 
 // NameKind says who chooses the names of a dimension. Stores derive from it how they keep names, and how many.
@@ -128,7 +130,7 @@ const (
 	PickedNames
 	// OwnedNames are written by owners of links, a few per link.
 	OwnedNames
-	// MadeUpNames are written by clients, any number of them: see MaxNames.
+	// MadeUpNames are written by clients, any number of them: see MaxNamesOf.
 	MadeUpNames
 )
 
@@ -148,6 +150,7 @@ var dimensions = []struct {
 	{ByCountry, FixedNames, func(b *ClickBatch) *[]string { return &b.Country }},
 	{ByRoute, OwnedNames, func(b *ClickBatch) *[]string { return &b.Route }},
 	{ByCampaign, MadeUpNames, func(b *ClickBatch) *[]string { return &b.Campaign }},
+	{ByPath, MadeUpNames, func(b *ClickBatch) *[]string { return &b.Path }},
 }
 
 // Dimensions returns the dimensions whose names are of the given kinds, or all, in the order in which reports show
@@ -160,6 +163,14 @@ func Dimensions(kinds ...NameKind) []Dimension {
 		}
 	}
 	return all
+}
+
+// MaxNamesOf returns about how many names of a dimension, of MadeUpNames, a link has at most on a UTC day.
+func MaxNamesOf(by Dimension) int {
+	if by == ByPath {
+		return MaxPaths
+	}
+	return MaxNames
 }
 
 // Names returns the column of a dimension: element i is of click i.

@@ -13,7 +13,7 @@ func TestKindsOfNames(t *testing.T) {
 		schema.ByDevice: schema.FixedNames, schema.ByCountry: schema.FixedNames,
 		schema.ByBrowser: schema.PickedNames, schema.ByOS: schema.PickedNames, schema.ByLanguage: schema.PickedNames,
 		schema.ByRoute:    schema.OwnedNames,
-		schema.ByReferrer: schema.MadeUpNames, schema.ByCampaign: schema.MadeUpNames,
+		schema.ByReferrer: schema.MadeUpNames, schema.ByCampaign: schema.MadeUpNames, schema.ByPath: schema.MadeUpNames,
 	} {
 		for kind := schema.FixedNames; kind <= schema.MadeUpNames; kind++ {
 			if slices.Contains(schema.Dimensions(kind), by) != (kind == want) {

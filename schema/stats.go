@@ -17,14 +17,14 @@ const (
 // TopBrowsers is the maximum number of browsers in Stats.
 const TopBrowsers = 10
 
-// MaxPathName is how many characters of a click's path reports show.
-const MaxPathName = 64
-
-// A link has at most about MaxNames referrers and as many campaigns of a UTC day by name, and about MaxCombinations
-// combinations of the names of all dimensions: by quarter of an hour, about MaxQuarterRows. The rest is counted as
-// OtherName, which is no host.
+// A link has at most about MaxNames referrers, as many campaigns and MaxPaths paths of a UTC day by name, and about
+// MaxCombinations combinations of the names of all dimensions: by quarter of an hour, about MaxQuarterRows. The rest is
+// counted as OtherName, which is no host.
 const (
 	MaxNames = 1000
+	MaxPaths = 200
+	// MaxPathName is how many characters the name of a path has at most. Longer paths are counted as OtherName.
+	MaxPathName = 64
 	// A link that is popular all over the world has about 15,000 combinations in 50,000 clicks.
 	MaxCombinations = 20_000
 	MaxQuarterRows  = 5 * MaxCombinations

@@ -14,7 +14,7 @@ import (
 )
 
 // filters are the parameters of reports that name a dimension.
-var filters = []string{"device", "browser", "os", "language", "referrer", "country", "route", "campaign"}
+var filters = []string{"device", "browser", "os", "language", "referrer", "country", "route", "campaign", "path"}
 
 // barColumns is the length of the longest bar of a chart.
 const barColumns = 50
@@ -63,6 +63,7 @@ func (c *command) printReport(r report) error {
 	}{
 		{"device", r.Devices}, {"browser", r.Browsers}, {"os", r.Os}, {"language", r.Languages},
 		{"referrer", r.Referrers}, {"country", r.Countries}, {"route", r.Routes}, {"campaign", r.Campaigns},
+		{"path", r.Paths},
 	}
 	now, before := totals(r.Totals), totals(r.Previous)
 	var rows [][]string

@@ -62,6 +62,7 @@ var words = map[schema.Dimension]Words{
 		valid:   func(name string) bool { return name == "" || name == schema.OtherName || schema.ValidTag(name) }},
 	schema.ByCampaign: {List: "campaigns", Title: "Campaigns", Name: "Campaign", None: "None", Rare: true,
 		Targets: true},
+	schema.ByPath: {List: "paths", Title: "Paths", Name: "Path", None: "None", Rare: true},
 }
 
 // WordsOf returns the words for a dimension.

@@ -238,6 +238,9 @@ type AccountReport struct {
 	// Os People by operating system, most first.
 	Os []NameClicks `json:"os"`
 
+	// Paths People by the path behind the alias of a link that allows paths, without the slash in front, most first; an empty name means the alias itself. Beyond 200 names per link and day, and for names of more than 64 characters: Other.
+	Paths Paths `json:"paths"`
+
 	// Previous Clicks of some days.
 	Previous ReportTotals `json:"previous"`
 
@@ -881,6 +884,9 @@ type LinkReport struct {
 	// Os People by operating system, most first.
 	Os []NameClicks `json:"os"`
 
+	// Paths People by the path behind the alias of a link that allows paths, without the slash in front, most first; an empty name means the alias itself. Beyond 200 names per link and day, and for names of more than 64 characters: Other.
+	Paths Paths `json:"paths"`
+
 	// Previous Clicks of some days.
 	Previous ReportTotals `json:"previous"`
 
@@ -1072,6 +1078,9 @@ type PageMeta struct {
 
 // PageMetaPerPage The maximum number of links per page.
 type PageMetaPerPage int
+
+// Paths People by the path behind the alias of a link that allows paths, without the slash in front, most first; an empty name means the alias itself. Beyond 200 names per link and day, and for names of more than 64 characters: Other.
+type Paths = []NameClicks
 
 // Rate The rate limit of the token.
 type Rate struct {
@@ -1551,6 +1560,9 @@ type ReportLimit = int
 // ReportOs defines model for ReportOs.
 type ReportOs = string
 
+// ReportPath defines model for ReportPath.
+type ReportPath = string
+
 // ReportReferrer defines model for ReportReferrer.
 type ReportReferrer = string
 
@@ -1808,6 +1820,9 @@ type LinkReportParams struct {
 
 	// Campaign Count only clicks of this campaign, by its name in a report; empty: those without one. A name that no click has counts none.
 	Campaign *ReportCampaign `form:"campaign,omitempty" json:"campaign,omitempty"`
+
+	// Path Count only clicks on this path behind an alias, by its name in a report; empty: those on the alias itself. A name that no click has counts none.
+	Path *ReportPath `form:"path,omitempty" json:"path,omitempty"`
 }
 
 // LinkReportParamsInterval defines parameters for LinkReport.
@@ -1884,6 +1899,9 @@ type AccountReportParams struct {
 
 	// Campaign Count only clicks of this campaign, by its name in a report; empty: those without one. A name that no click has counts none.
 	Campaign *ReportCampaign `form:"campaign,omitempty" json:"campaign,omitempty"`
+
+	// Path Count only clicks on this path behind an alias, by its name in a report; empty: those on the alias itself. A name that no click has counts none.
+	Path *ReportPath `form:"path,omitempty" json:"path,omitempty"`
 }
 
 // AccountReportParamsInterval defines parameters for AccountReport.
@@ -4750,6 +4768,18 @@ func NewLinkReportRequest(server string, hash LinkHash, params *LinkReportParams
 
 		}
 
+		if params.Path != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", *params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -5157,6 +5187,18 @@ func NewAccountReportRequest(server string, params *AccountReportParams) (*http.
 		if params.Campaign != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "campaign", *params.Campaign, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Path != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", *params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

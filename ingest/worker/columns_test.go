@@ -35,7 +35,7 @@ func TestBatchHasEveryColumn(t *testing.T) {
 	sent := []schema.Click{
 		{LinkID: link, AccountID: account, ClickedAt: noon, UserAgent: []byte("curl/8.5.0 (x86_64) Linux"),
 			Referrer: []byte("https://www.News.example:8443/x?y"), Network: []byte{81, 2, 69}, Language: []byte("de-AT"),
-			Route: []byte("phones"), Campaign: []byte("mail"), Visitor: 7},
+			Route: []byte("phones"), Campaign: []byte("mail"), Path: []byte("docs"), Visitor: 7},
 		{LinkID: link, AccountID: account, ClickedAt: noon, Visitor: 9,
 			UserAgent: []byte("Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0"),
 			Referrer:  []byte("https://203.0.113.7/\xff")},

@@ -75,8 +75,8 @@
 //
 // schema.Dimensions and linkGroups generate the columns of inserts, the statements of compaction and the queries of
 // reports. Migrations write columns and projections out: a released one stays as it is. link_clients also answers
-// statistics. A referrer is grouped with a campaign only: with other names it would make hundreds of times as many
-// rows.
+// statistics. A referrer is grouped with a campaign and a path only: with other names it would make hundreds of
+// times as many rows.
 //
 // Of the server's CPU time for a large batch of clicks on a million links, the table takes a fifth and the projection
 // dimensions a third. Without dimensions, a filtered report of a link with 20 million clicks would take ten times as

@@ -54,18 +54,19 @@ func TestReportReads(t *testing.T) {
 		"links": {utc, some, nil, short, "link_clients link_clients link_places link_referrers " +
 			"link_visitors"},
 		"a long time of links": {utc, some, nil, long, "link_clients link_clients link_places link_referrers " +
-			"link_referrers link_visitors"},
-		"a long time elsewhere": {west, some, nil, long, "clicks clicks clicks clicks clicks link_clients " +
-			"link_clients link_places link_quarters link_referrers link_referrers"},
+			"link_referrers link_referrers link_visitors"},
+		"a long time elsewhere": {west, some, nil, long, "clicks clicks clicks clicks clicks clicks link_clients " +
+			"link_clients link_places link_quarters link_referrers link_referrers link_referrers"},
 		"a filtered link":           {utc, link, filter, short, "dimensions dimensions dimensions"},
 		"a filtered link elsewhere": {west, link, filter, short, "clicks clicks dimensions dimensions dimensions"},
 		"an account": {utc, nil, nil, short, "account_links account_quarters account_visitors dimensions " +
-			"dimensions dimensions dimensions"},
+			"dimensions dimensions dimensions dimensions"},
 		"an account in another zone": {west, nil, nil, short, "account_links account_quarters account_rows account_rows " +
-			"account_rows account_rows account_rows dimensions dimensions dimensions dimensions"},
-		"a filtered account": {utc, nil, filter, short, "dimensions dimensions dimensions dimensions dimensions"},
+			"account_rows account_rows account_rows account_rows dimensions dimensions dimensions dimensions dimensions"},
+		"a filtered account": {utc, nil, filter, short, "dimensions dimensions dimensions dimensions dimensions " +
+			"dimensions"},
 		"a filtered account elsewhere": {west, nil, filter, short, "account_rows account_rows account_rows account_rows " +
-			"account_rows dimensions dimensions dimensions dimensions dimensions"},
+			"account_rows account_rows dimensions dimensions dimensions dimensions dimensions dimensions"},
 	} {
 		t.Run(name+" reads "+c.reads, func(t *testing.T) {
 			q := storetest.Days(storetest.HotAccount, c.links, time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC), c.days)

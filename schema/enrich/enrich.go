@@ -1,6 +1,6 @@
 // Package enrich derives a click's source from the client's request: device, browser and operating system from
 // User-Agent, the referring site from Referer, the language from Accept-Language, the country from the client's
-// network. It also checks the route and the campaign that the edge has recorded.
+// network. It also checks the route, the campaign and the path that the edge has recorded.
 package enrich
 
 import (
@@ -19,6 +19,7 @@ type Source struct {
 	Language string // as in schema.ClickBatch
 	Route    string // as in schema.ClickBatch
 	Campaign string // as in schema.ClickBatch
+	Path     string // as in schema.ClickBatch
 }
 
 // AppendTo appends the names of the source to the columns of a batch.
@@ -27,6 +28,7 @@ func (s *Source) AppendTo(b *schema.ClickBatch) {
 	b.Referrer, b.Country = append(b.Referrer, s.Referrer), append(b.Country, s.Country)
 	b.Language = append(b.Language, s.Language)
 	b.Route, b.Campaign = append(b.Route, s.Route), append(b.Campaign, s.Campaign)
+	b.Path = append(b.Path, s.Path)
 }
 
 // Sizes of an Enricher's memos. A few thousand headers make up nearly all real traffic; networks are many, with few
@@ -44,6 +46,7 @@ type Enricher struct {
 	languages *memo[string] // by language range
 	routes    *memo[string] // by name
 	campaigns *memo[string] // by name
+	paths     *memo[string] // by path
 	countries *Countries
 	lookup    *countryLookup // in the database that networks was filled from; nil without one
 }
@@ -63,7 +66,8 @@ func newEnricher(countries *Countries, share int) *Enricher {
 		referrers: newMemo(maxMemoHeaders/share, referrerHost),
 		languages: newMemo(maxMemoHeaders/share, parseLanguage),
 		routes:    newMemo(maxMemoHeaders/share, parseRoute),
-		campaigns: newMemo(maxMemoHeaders/share, parseCampaign),
+		campaigns: newMemo(maxMemoHeaders/share, visible),
+		paths:     newMemo(maxMemoHeaders/share, parsePath),
 		countries: countries,
 	}
 	e.networks = newMemo(maxMemoNetworks/share, func(network string) string { return e.lookup.country(network) })
@@ -85,6 +89,9 @@ func (e *Enricher) Enrich(c *schema.Click) (s Source) {
 	}
 	if len(c.Campaign) > 0 {
 		s.Campaign = e.campaigns.get(c.Campaign[:min(len(c.Campaign), schema.MaxCampaignLen)])
+	}
+	if len(c.Path) > 0 {
+		s.Path = e.paths.get(c.Path[:min(len(c.Path), schema.MaxPathLen)])
 	}
 	s.Country = e.Country(c.Network)
 	return s
@@ -111,8 +118,17 @@ func parseRoute(name string) string {
 	return name
 }
 
-// parseCampaign leaves out bytes that are no visible character, such as the beginning of a truncated one.
-func parseCampaign(name string) string {
+// parsePath returns schema.OtherName for a path that is too long for a name, or has nothing visible.
+func parsePath(path string) string {
+	name := visible(path)
+	if name == "" || utf8.RuneCountInString(path) > schema.MaxPathName {
+		return schema.OtherName
+	}
+	return name
+}
+
+// visible leaves out bytes that are no visible character, such as the beginning of a truncated one.
+func visible(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
 			return -1

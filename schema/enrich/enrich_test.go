@@ -17,13 +17,14 @@ import (
 // sampleClick has a value in every field that Enrich reads.
 func sampleClick() *schema.Click {
 	return &schema.Click{UserAgent: []byte(chromeOnWindows), Referrer: []byte("https://www.News.example:8443/x?y"),
-		Network: []byte{81, 2, 69}, Language: []byte("de-AT"), Route: []byte("phones"), Campaign: []byte("mail / \x01ü\xc3")}
+		Network: []byte{81, 2, 69}, Language: []byte("de-AT"), Route: []byte("phones"), Campaign: []byte("mail / \x01ü\xc3"),
+		Path: []byte("docs/\x01ü")}
 }
 
 func TestEnricher(t *testing.T) {
 	countries, _ := openCountries(t)
 	want := enrich.Source{Agent: enrich.Agent{Device: schema.Desktop, Browser: "Chrome", OS: "Windows"},
-		Referrer: "news.example", Country: "GB", Language: "de", Route: "phones", Campaign: "mail / ü"}
+		Referrer: "news.example", Country: "GB", Language: "de", Route: "phones", Campaign: "mail / ü", Path: "docs/ü"}
 	check := func(t *testing.T, got enrich.Source) {
 		t.Helper()
 		if got != want {
@@ -38,7 +39,7 @@ func TestEnricher(t *testing.T) {
 		want.AppendTo(&b)
 		names := map[schema.Dimension]string{schema.ByDevice: schema.Desktop, schema.ByBrowser: "Chrome",
 			schema.ByOS: "Windows", schema.ByReferrer: "news.example", schema.ByCountry: "GB", schema.ByLanguage: "de",
-			schema.ByRoute: "phones", schema.ByCampaign: "mail / ü"}
+			schema.ByRoute: "phones", schema.ByCampaign: "mail / ü", schema.ByPath: "docs/ü"}
 		for _, by := range schema.Dimensions() {
 			if got := *b.Names(by); len(got) != 1 || got[0] != names[by] || got[0] == "" {
 				t.Errorf("got %q in the column of %s, want %q", got, by, names[by])
@@ -73,6 +74,7 @@ func TestEnricher(t *testing.T) {
 		clear(click.Language)
 		clear(click.Route)
 		clear(click.Campaign)
+		clear(click.Path)
 		check(t, before)
 		check(t, e.Enrich(sampleClick()))
 	})
@@ -84,13 +86,23 @@ func TestEnricher(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
+	t.Run("counts a path that is longer than a name, or has nothing visible, as Other", func(t *testing.T) {
+		longest := strings.Repeat("ü", schema.MaxPathName)
+		for path, want := range map[string]string{longest: longest, longest + "x": schema.OtherName,
+			"\x00\xff": schema.OtherName, "a/b": "a/b", "": "", strings.Repeat("𝄞", 2*schema.MaxPathName): schema.OtherName} {
+			if got := enrich.New(nil).Enrich(&schema.Click{Path: []byte(path)}); got.Path != want {
+				t.Errorf("path %q: got %q, want %q", path, got.Path, want)
+			}
+		}
+	})
 	t.Run("uses bounded memory for any headers", func(t *testing.T) {
 		e := enrich.New(countries)
 		before := testkit.Heap()
 		agent, site := strings.Repeat("x", 1000), strings.Repeat(".x", 1000)
 		for i := range 100_000 {
 			click := &schema.Click{Network: binary.BigEndian.AppendUint32(nil, uint32(i))[1:],
-				Language: fmt.Append(nil, "x-", i), Route: fmt.Append(nil, i), Campaign: fmt.Append(nil, i)}
+				Language: fmt.Append(nil, "x-", i), Route: fmt.Append(nil, i), Campaign: fmt.Append(nil, i),
+				Path: fmt.Append(nil, i)}
 			if i < 30_000 { // headers are costly to read, and fewer are memoized than networks
 				click.UserAgent = fmt.Appendf(nil, "%d%s", i, agent)
 				click.Referrer = fmt.Appendf(nil, "https://%d%s.example/", i, site)
@@ -108,6 +120,7 @@ func TestEnricher(t *testing.T) {
 		"languages": func(c *schema.Click, text []byte) { c.Language = text },
 		"routes":    func(c *schema.Click, text []byte) { c.Route = text },
 		"campaigns": func(c *schema.Click, text []byte) { c.Campaign = text },
+		"paths":     func(c *schema.Click, text []byte) { c.Path = text },
 		"networks":  func(c *schema.Click, text []byte) { c.Network = text[len(text)-3:] },
 	} {
 		t.Run("uses bounded memory for short "+name, func(t *testing.T) {

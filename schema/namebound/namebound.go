@@ -1,7 +1,7 @@
 // Package namebound bounds what a store keeps of the clicks of a link on one UTC day:
 //
-//   - Names that clients make up (schema.MadeUpNames). The first schema.MaxNames of a dimension are kept, all others
-//     are counted as schema.OtherName.
+//   - Names that clients make up (schema.MadeUpNames). The first names of a dimension are kept (schema.MaxNamesOf), all
+//     others are counted as schema.OtherName.
 //   - Combinations of the names of all dimensions. A client chooses most of them: a thousand referrers, two hundred
 //     languages and some user agents make millions, and a report with a filter reads a row for each. The first
 //     schema.MaxCombinations combinations are counted as they are. All other clicks keep the names that the visitor
@@ -14,7 +14,7 @@
 // batches as a whole. So the memory of a Bound need not be exact, and need not survive its process:
 //
 //   - It ignores a link and day until it has seen suspicious clicks on it. Most have fewer, and cost neither a query
-//     nor memory for names.
+//     nor memory for names. A click with a name of which there may be fewer counts as several.
 //   - From then on it keeps hashes of these names and of the combinations, beginning with the store's.
 //   - When its memory is full, it forgets everything and begins again.
 //
@@ -44,6 +44,12 @@ var (
 	// chosen are the numbers of the dimensions whose names the visitor chooses, and madeUp of those without a list.
 	chosen = numbersOf(schema.PickedNames, schema.MadeUpNames)
 	madeUp = numbersOf(schema.MadeUpNames)
+	most   = func() (most []int) { // names of madeUp
+		for _, by := range schema.Dimensions(schema.MadeUpNames) {
+			most = append(most, schema.MaxNamesOf(by))
+		}
+		return most
+	}()
 )
 
 // numbersOf returns the indexes in dimensions of some kinds of names.
@@ -118,7 +124,7 @@ func (b *Bound) replaceLoaded(m *Memory) (unknown map[Key]bool) {
 		case s.combinations != nil:
 			b.replace(s, m, i)
 		case s.clicks < suspicious:
-			s.clicks++
+			s.clicks += weight(m.batch, i)
 			b.keys[key] = s
 		default:
 			if unknown == nil {
@@ -202,7 +208,7 @@ func (b *Bound) replace(s state, m *Memory, i int) {
 		return
 	}
 	for w, d := range madeUp {
-		if len(s.madeUp[w]) >= schema.MaxNames && bounded(names[d]) && !counted(s.madeUp[w], b.hash(names[d])) {
+		if len(s.madeUp[w]) >= most[w] && bounded(names[d]) && !counted(s.madeUp[w], b.hash(names[d])) {
 			names[d] = schema.OtherName
 			combination = b.hash(names...)
 		}
@@ -244,7 +250,15 @@ func (b *Bound) row(combination uint64, quarter int64) uint64 {
 	return maphash.Comparable(b.seed, [2]uint64{combination, uint64(quarter)})
 }
 
-// bounded reports whether a made-up name counts as one of schema.MaxNames.
+// weight returns how many clicks without a rare name a click stands for. Paths are the only rare names.
+func weight(b *schema.ClickBatch, i int) uint32 {
+	if bounded(b.Path[i]) {
+		return schema.MaxNames / schema.MaxPaths
+	}
+	return 1
+}
+
+// bounded reports whether a made-up name counts as one of schema.MaxNamesOf.
 func bounded(name string) bool { return name != "" && name != schema.OtherName }
 
 func (b *Bound) hash(names ...string) uint64 {

@@ -37,7 +37,7 @@ func TestClickStore(t *testing.T) {
 // Files have these numbers: another dimension changes none of them.
 func TestNumbersOfDimensions(t *testing.T) {
 	fixed := map[schema.Dimension]int{schema.ByDevice: 1, schema.ByBrowser: 2, schema.ByOS: 3, schema.ByLanguage: 4,
-		schema.ByCountry: 5, schema.ByReferrer: 0, schema.ByRoute: -1, schema.ByCampaign: -2}
+		schema.ByCountry: 5, schema.ByReferrer: 0, schema.ByRoute: -1, schema.ByCampaign: -2, schema.ByPath: -3}
 	taken := map[int]schema.Dimension{}
 	for _, by := range schema.Dimensions() {
 		number := sqlite.DimensionNumber(by)
@@ -61,7 +61,7 @@ func TestRoomForDimensions(t *testing.T) {
 	}
 	for n := range 9 {
 		testkit.Equal(t, fmt.Sprint("no room for listed dimensions: ", n), refused(sqlite.InClient, n), n > 6)
-		testkit.Equal(t, fmt.Sprint("no columns for written dimensions: ", n), refused(sqlite.WithColumns, n), n != 3)
+		testkit.Equal(t, fmt.Sprint("no columns for written dimensions: ", n), refused(sqlite.WithColumns, n), n != 4)
 	}
 }
 
@@ -97,9 +97,9 @@ func TestRowsOfADayAreBounded(t *testing.T) {
 	insert(0)
 	testkit.Close(t, store)
 	raw := sqlitetest.Raw(t, path)
-	const copyTo = `INSERT INTO %[1]s (link_id, quarter, account_id, client, referrer, route, campaign, total)
+	const copyTo = `INSERT INTO %[1]s (link_id, quarter, account_id, client, referrer, route, campaign, path, total)
 		WITH RECURSIVE q (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM q WHERE n < ?2)
-		SELECT link_id, quarter + n, account_id, client, referrer, route, campaign, total
+		SELECT link_id, quarter + n, account_id, client, referrer, route, campaign, path, total
 		FROM recent CROSS JOIN q WHERE quarter = ?3`
 	first := day.Unix() / int64(schema.ReportResolution/time.Second)
 	for table, quarters := range map[string][2]int{"settled_facts": {1, copied / 2}, "recent": {copied/2 + 1, copied}} {

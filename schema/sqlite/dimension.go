@@ -20,6 +20,10 @@ var listed = inClient(schema.Dimensions(schema.FixedNames, schema.PickedNames))
 // of their own. Files keep this order, too.
 var written = [writtenColumns]schema.Dimension(withColumns(schema.Dimensions(schema.OwnedNames, schema.MadeUpNames)))
 
+// sparse are written dimensions that most clicks have no name of. The tables of settled names have no rows for clicks
+// without one.
+var sparse = []schema.Dimension{schema.ByPath}
+
 // nameColumns are the columns of a row's names in the tables recent and settled_facts: see factNames.
 var nameColumns = func() string {
 	columns := "client"
@@ -50,7 +54,7 @@ const (
 	clientBits    = 10
 	maxClientBits = 63
 	// writtenColumns is how many columns of names the tables recent and settled_facts have.
-	writtenColumns = 3
+	writtenColumns = 4
 	// maxNameID is the highest number of a name. Further names are counted as schema.OtherName.
 	maxNameID = 1<<clientBits - 1
 	// maxKnownNames bounds the names in memory, which include those without a number of their own.

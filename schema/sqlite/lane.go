@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"linkstream/schema"
@@ -49,8 +50,13 @@ var clickSums = func() map[string]string {
 	}
 	for _, by := range schema.Dimensions() {
 		for _, table := range []string{"settled_names", "settled_owned_names"} {
+			others := ""
+			if slices.Contains(sparse, by) {
+				others = fmt.Sprintf(` + coalesce((SELECT sum(total) FROM settled_facts WHERE %s = ''), 0)`, nameOf(by))
+			}
 			queries[table+" by "+string(by)] = settled(
-				fmt.Sprintf(`SELECT sum(people + bots) FROM %s WHERE dimension = %d`, table, dimensionNumber(by)))
+				fmt.Sprintf(`SELECT coalesce(sum(people + bots), 0)%s FROM %s WHERE dimension = %d`, others, table,
+					dimensionNumber(by)))
 		}
 	}
 	return queries

@@ -96,10 +96,21 @@ func factTables(links, filter string, key clickKey) []clickTable {
 
 // dayTables returns the tables of some links that have the names of each dimension by UTC day, and recent.
 func dayTables(where string, key clickKey) []clickTable {
-	return []clickTable{
-		sumTable("settled_names", fmt.Sprintf("%s AND dimension = %d", where, dimensionNumber(key.dimension))+inDays, key),
-		factTable("recent", where+inQuarters, key),
+	return append(nameTables("settled_names", where, key), factTable("recent", where+inQuarters, key))
+}
+
+// nameTables returns a table of settled names: of a sparse dimension, the clicks without a name are all clicks, which
+// every other dimension has, less those with a name.
+func nameTables(table, where string, key clickKey) []clickTable {
+	of := func(by schema.Dimension) string {
+		return fmt.Sprintf("%s AND dimension = %d", where, dimensionNumber(by)) + inDays
 	}
+	named := sumTable(table, of(key.dimension), key)
+	if !slices.Contains(sparse, key.dimension) {
+		return []clickTable{named}
+	}
+	return []clickTable{named, {table, of(schema.ByDevice), "''", "people", "bots"},
+		{table, of(key.dimension), "''", "-people", "-bots"}}
 }
 
 // linkTables says which tables a report of some links without a filter reads.
@@ -114,11 +125,7 @@ func linkTables(key clickKey, edges bool) []clickTable {
 
 // ownedNames says which tables the names of an account's report without a filter are in.
 func ownedNames(key clickKey, edges bool) []clickTable {
-	tables := []clickTable{
-		sumTable("settled_owned_names", fmt.Sprintf("%s AND dimension = %d", ofAccount,
-			dimensionNumber(key.dimension))+inDays, key),
-		factTable("recent", ofQueryLinks+inQuarters, key),
-	}
+	tables := append(nameTables("settled_owned_names", ofAccount, key), factTable("recent", ofQueryLinks+inQuarters, key))
 	if edges {
 		tables = append(tables, factTable("settled_facts", ofFront+inFront, key),
 			factTable("settled_facts", ofBack+inBack, key))

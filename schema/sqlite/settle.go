@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"linkstream/schema"
 )
@@ -72,6 +73,9 @@ var settle = func() []string {
 			`link_id`+add)
 	for _, by := range schema.Dimensions() {
 		names := fmt.Sprintf(`%d, quarter / 96 AS day, %s AS name, `, dimensionNumber(by), nameOf(by)) + counts
+		if slices.Contains(sparse, by) {
+			names += fmt.Sprintf(` AND %s <> ''`, nameOf(by))
+		}
 		statements = append(statements, `INSERT INTO settled_names SELECT link_id, `+names+` GROUP BY link_id, day, name`+add,
 			`INSERT INTO settled_owned_names SELECT account_id, `+names+` GROUP BY account_id, day, name`+add)
 	}

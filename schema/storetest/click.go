@@ -121,6 +121,7 @@ var nameLists = map[schema.Dimension][]string{
 	schema.ByLanguage: {"", "de", "en", "fr", schema.OtherName},
 	schema.ByRoute:    {"", "phones", "red", "de"},
 	schema.ByCampaign: {"", "mail / - / spring", "ads"},
+	schema.ByPath:     {"", "", "docs/install", "docs"},
 }
 
 func randomNames(random *rand.Rand) map[schema.Dimension]string {

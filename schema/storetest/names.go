@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,11 +12,11 @@ import (
 
 var nameBehaviours = []behaviour[ClickStores]{
 	{"InsertClicks bounds the names of a link's referrers per day, and counts the rest as Other", boundsReferrers},
+	{"InsertClicks bounds the names of a link's paths per day, and counts the rest as Other", boundsPaths},
 	{"InsertClicks bounds the combinations of names of a link and day, and counts the rest as Other", boundsCombinations},
 }
 
-// flood returns clicks with names of their own in each dimension whose names clients make up: flood-from to
-// flood-(to-1).
+// flood returns clicks with names of their own in each dimension of writtenNames: flood-from to flood-(to-1).
 func flood(link int64, from, to int) []click {
 	clicks := clicksOf(link, to-from)
 	for i := range clicks {
@@ -44,7 +45,9 @@ func (m *model) insertBounded(
 	m.count(b)
 }
 
-var writtenNames = schema.Dimensions(schema.MadeUpNames)
+// writtenNames are the dimensions of which a link may have schema.MaxNames names per day.
+var writtenNames = slices.DeleteFunc(schema.Dimensions(schema.MadeUpNames),
+	func(by schema.Dimension) bool { return schema.MaxNamesOf(by) != schema.MaxNames })
 
 func boundsReferrers(t *testing.T, store ClickStores) {
 	const most = schema.MaxNames
@@ -79,6 +82,30 @@ func boundsReferrers(t *testing.T, store ClickStores) {
 	testkit.Must(t, err)
 	testkit.Equal(t, "most frequent referrer of a filtered report", filtered.Names[schema.ByReferrer],
 		[]schema.NameCount{{Name: schema.OtherName, Total: 2 * most}})
+}
+
+func boundsPaths(t *testing.T, store ClickStores) {
+	onPaths := func(link int64, from, to int) []click {
+		clicks := clicksOf(link, to-from)
+		for i := range clicks {
+			clicks[i].names[schema.ByPath] = fmt.Sprint("docs/", from+i)
+		}
+		return clicks
+	}
+	model, paths := newModel(), []schema.Dimension{schema.ByPath}
+	for first := range 9 { // few clicks at a time
+		model.insert(t, store, 0, onPaths(1, 20*first, 20*first+20)...)
+	}
+	model.insertBounded(t, store, 1, 20, paths, onPaths(1, 180, 300)...)
+	model.insert(t, store, 0, clicksOf(1, 400)...) // without a path
+	model.insert(t, store, 0, onPaths(1, 0, schema.MaxPaths)...)
+	model.insertBounded(t, store, 0, schema.MaxPaths, paths, onPaths(2, 0, 2*schema.MaxPaths)...)
+	tomorrow := onPaths(1, 1000, 1000+schema.MaxPaths)
+	for i := range tomorrow {
+		tomorrow[i].at = epoch.AddDate(0, 0, 1)
+	}
+	model.insert(t, store, 0, tomorrow...)
+	model.check(t, store)
 }
 
 // boundsReferrersAgain checks that a store that is opened again knows the names that it has counted.

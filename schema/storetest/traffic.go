@@ -88,5 +88,5 @@ func (tr *Traffic) Fill(b *schema.ClickBatch, partition, clicks int) {
 		b.Visitor = append(b.Visitor, tr.Random.Uint64())
 	}
 	b.Next = tr.Next
-	NoNames(b) // of routes and campaigns
+	NoNames(b) // of routes, campaigns and paths
 }
