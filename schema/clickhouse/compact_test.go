@@ -320,7 +320,7 @@ func TestKilledCompaction(t *testing.T) {
 			testkit.Must(t, err)
 			wantResults(t, store, want)
 			testkit.Equal(t, "single clicks", number(t, raw, singleClicks), 0)
-			testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 5)
+			testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 6)
 		})
 	}
 	wantExactProjections(t, raw)

@@ -17,8 +17,8 @@ type linkGroup struct {
 
 // linkGroups has each dimension once. Names that depend on each other stand together: rules often ask for the device,
 // and a referrer goes with a campaign. A referrer and a country hardly depend on each other: a link with 300 referrers
-// from 40 countries would have 12,000 rows per day. Paths are with referrers because few links have any: a projection of
-// their own would cost every insert.
+// from 40 countries would have 12,000 rows per day. Paths are with referrers because few links have any: a projection
+// of their own would cost every insert.
 var linkGroups = []linkGroup{
 	newLinkGroup("link_clients", schema.ByDevice, schema.ByBrowser, schema.ByRoute),
 	newLinkGroup("link_places", schema.ByOS, schema.ByLanguage, schema.ByCountry),

@@ -5,9 +5,11 @@ package clickhouse_test
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"linkstream/schema"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -79,6 +81,43 @@ func catalogue(t *testing.T, raw driver.Conn) (all []string) {
 	}
 	testkit.Must(t, rows.Err())
 	return all
+}
+
+// Clicks of 1.0.0 have no path. They are counted while the projections are built again, and afterwards.
+func TestClicksOfEarlierReleases(t *testing.T) {
+	dsn := engines.ClickHouse(t)
+	testkit.Must(t, clickhouse.MigrateTo(t.Context(), openDB(t, dsn), 1))
+	raw := openRaw(t, dsn)
+	day := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
+	exec(t, raw, `INSERT INTO clicks (link_id, account_id, clicked_at, device, referrer, month, kafka_partition, kafka_offset,
+			kafka_next, incarnation, lane, seq)
+		SELECT 1 + number % 3, 1, toDateTime64('2026-11-21 10:00:00', 3, 'UTC') + number % 3600, 'mobile', 'a.example', 202611,
+			0, number, 0, '0123456789abcdef', 1, number + 1 FROM numbers(900)`)
+	store, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: dsn})
+	testkit.Must(t, err)
+	defer testkit.Close(t, store)
+	check := func() {
+		t.Helper()
+		for _, links := range [][]int64{nil, {1, 2, 3}} {
+			for _, filter := range []map[schema.Dimension]string{nil, {schema.ByPath: ""}} {
+				q := storetest.Days(1, links, day, 1)
+				q.Filter = filter
+				report, err := store.Report(t.Context(), q)
+				testkit.Must(t, err)
+				testkit.Equal(t, "clicks", report.Series, []schema.Period{{People: 900}})
+				for by, name := range map[schema.Dimension]string{schema.ByPath: "", schema.ByReferrer: "a.example"} {
+					testkit.Equal(t, string(by), report.Names[by], []schema.NameCount{{Name: name, Total: 900}})
+				}
+			}
+		}
+	}
+	check()
+	testkit.Eventually(t, "the projections are built", func() bool {
+		const pending = "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
+		return number(t, raw, pending) == 0
+	})
+	check()
+	wantExactProjections(t, raw)
 }
 
 func TestOtherSchemas(t *testing.T) {

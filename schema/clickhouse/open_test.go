@@ -96,8 +96,9 @@ func TestOpen(t *testing.T) {
 		if n := number(t, raw, `SELECT count() FROM goose_db_version WHERE version_id = 1`); n != 1 {
 			t.Errorf("migration 1 was applied %d times", n)
 		}
-		if n := number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`); n != 5 {
-			t.Errorf("%d tables exist, want clicks, click_gaps, compacted_months, kept_visitors and goose_db_version", n)
+		if n := number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`); n != 6 {
+			t.Errorf("%d tables exist, want clicks, click_gaps, compacted_months, kept_visitors, imported_clicks and "+
+				"goose_db_version", n)
 		}
 	})
 	t.Run("rejects a database of a newer program", func(t *testing.T) {
