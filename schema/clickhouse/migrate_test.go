@@ -89,8 +89,8 @@ func TestClicksOfEarlierReleases(t *testing.T) {
 	testkit.Must(t, clickhouse.MigrateTo(t.Context(), openDB(t, dsn), 1))
 	raw := openRaw(t, dsn)
 	day := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
-	exec(t, raw, `INSERT INTO clicks (link_id, account_id, clicked_at, device, referrer, month, kafka_partition, kafka_offset,
-			kafka_next, incarnation, lane, seq)
+	exec(t, raw, `INSERT INTO clicks (link_id, account_id, clicked_at, device, referrer, month, kafka_partition,
+			kafka_offset, kafka_next, incarnation, lane, seq)
 		SELECT 1 + number % 3, 1, toDateTime64('2026-11-21 10:00:00', 3, 'UTC') + number % 3600, 'mobile', 'a.example',
 			202611, 0, number, 0, '0123456789abcdef', 1, number + 1 FROM numbers(900)`)
 	store, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: dsn})
