@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,7 +57,7 @@ func measure(t *testing.T, args ...string) *report.Report {
 	t.Helper()
 	dir := t.TempDir()
 	path, page := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.html")
-	args = append(args, "-programs", programs(t), "-rounds=1", "-round=100ms", "-duration=300ms",
+	args = append(args, "-programs", programs(t), "-rounds=1", "-round=100ms", "-duration=500ms",
 		"-links=200", "-clicks=20000", "-conns=8", "-json", path, "-html", page)
 	out, errOut, err := bench(t, args...)
 	// Bounds of health mean nothing in a short run together with other tests.
@@ -73,7 +75,7 @@ func measure(t *testing.T, args ...string) *report.Report {
 			if len(m.Samples) == 0 || m.Samples[0] < 0 || math.IsInf(m.Samples[0], 0) {
 				t.Errorf("%s: %s: %v", m.Name, m.Of, m.Samples)
 			}
-			if !strings.Contains(out, m.Name+": "+m.Of) {
+			if !strings.Contains(out, m.Title()+": "+m.Of) {
 				t.Errorf("%s: %s is not in the text\n%s", m.Name, m.Of, out)
 			}
 		}
@@ -100,8 +102,61 @@ func TestRedirect(t *testing.T) {
 	wantMetrics(t, measure(t, "redirect", "-quick", "-start"), []wanted{
 		{"redirect", "redirects per second, closed loop", "standalone"},
 		{"redirect", cpu, "edge, spooling" + perBare}, {"redirect", cpu + ", open loop", "standalone" + perBare},
-		{"redirect", "redirect latency p99.9, open loop", "standalone"}, {"redirect", "resident memory", "edge, spooling"},
+		{"redirect", "redirects per second, open loop", "standalone"}, {"redirect", "resident memory", "edge, spooling"},
+		{"redirect", "CPU without load", "standalone"}, {"redirect", "CPU of the load generator for redirects, open loop",
+			"standalone"},
 	}...)
+}
+
+// TestSaturated asks for more than any machine can do.
+func TestSaturated(t *testing.T) {
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://example.com/", http.StatusFound)
+	}))
+	defer peer.Close()
+	r := measure(t, "redirect", "-start", "-rates=200,1000k", "-peer", "other="+peer.URL+"/abc")
+	s := r.Scenario("redirect")
+	for _, of := range []string{"other", "standalone"} {
+		if s.Saturated("redirect", of, 200) || !s.Saturated("redirect", of, 1e6) {
+			t.Errorf("%s: %v, %v", of, s.At("redirects per second, open loop", of, 200), s.At("redirects per second, open loop",
+				of, 1e6))
+		}
+	}
+	testkit.Equal(t, "lines of the answer", len(s.Answer), 3)
+}
+
+// TestProbes tests that a peer, a service, a token and a file are tried before anything is started.
+func TestProbes(t *testing.T) {
+	page := httptest.NewServer(http.NotFoundHandler())
+	defer page.Close()
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a peer that does not redirect":  {[]string{"-start", "-peer", "mine=" + page.URL + "/a"}, "-peer: mine: "},
+		"a peer that is away":            {[]string{"-start", "-peer", "mine=http://127.0.0.1:1/a"}, "-peer: mine: "},
+		"an edge that is away":           {[]string{"-token=ls_a", "-edge=http://127.0.0.1:1"}, "-edge: "},
+		"an edge that is something else": {[]string{"-token=ls_a", "-edge=" + page.URL}, "-edge: "},
+		"a report that cannot be written": {[]string{"-start", "-json=" + filepath.Join(t.TempDir(), "none", "a.json")},
+			"no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, errOut, err := bench(t, append(c.args, "redirect")...)
+			if err == nil || !strings.Contains(errOut, c.want) || strings.Contains(errOut, "starting") {
+				t.Errorf("error %v, %q is not in\n%s", err, c.want, errOut)
+			}
+		})
+	}
+}
+
+func TestMistypedFlag(t *testing.T) {
+	_, errOut, err := bench(t, "redirect", "-ratess=1k")
+	if err == nil || strings.Count(errOut, "\n") != 2 || !strings.Contains(errOut, "-ratess") {
+		t.Errorf("error %v\n%s", err, errOut)
+	}
+	if _, errOut, err := bench(t, "-h"); err != nil || !strings.Contains(errOut, "-rates") {
+		t.Errorf("error %v\n%s", err, errOut)
+	}
 }
 
 func TestShow(t *testing.T) {
@@ -141,6 +196,10 @@ func TestRefusals(t *testing.T) {
 		"no token":                 {[]string{"redirect"}, "-token"},
 		"too many links":           {[]string{"redirect", "-start", "-links=10000001"}, "-links"},
 		"a run without end":        {[]string{"redirect", "-start", "-duration=100h", "-conns=0"}, "-duration"},
+		"a rate that is none":      {[]string{"redirect", "-start", "-rates=1k,fast"}, "-rates"},
+		"a limit that is none":     {[]string{"redirect", "-start", "-slo=10ms"}, "-slo"},
+		"headers of nobody":        {[]string{"redirect", "-start", "-headers=long"}, "-headers"},
+		"one report to judge":      {[]string{"show", "-fail-above=10%", "results/redirect-embedded.json"}, "two reports"},
 		"no report to show":        {[]string{"show"}, "name one report or two"},
 		"a report that is missing": {[]string{"show", "/no/such/old.json"}, "/no/such/old.json"},
 		"a peer without a name":    {[]string{"redirect", "-start", "-peer", "http://127.0.0.1:80/"}, "name=URL"},

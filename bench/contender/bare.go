@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -65,7 +64,11 @@ func serveBare(ctx context.Context, args []string, stdout, _ io.Writer) error {
 
 // Bare starts the bare server. With a certificate it serves HTTPS.
 func (s *Starter) Bare(ctx context.Context, cert *system.Certificate) (*Contender, error) {
-	child, addr, err := s.startBare(ctx, proc.AnyCPU, Bare, cert)
+	name, args := Bare, []string{bareRole}
+	if cert != nil {
+		name, args = name+", TLS", append(args, cert.Cert, cert.Key)
+	}
+	child, addr, err := s.Group.StartSelf(ctx, name, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -90,32 +93,4 @@ func (s *Starter) Again(c *Contender, kind string) *Contender {
 	again := s.redirects(c.Name+", "+kind, c.Target.Addr, c.Sources, c.Processes...)
 	again.Drain, again.Reference = c.Drain, c.Reference
 	return again
-}
-
-func (s *Starter) startBare(ctx context.Context, cpu int, name string, cert *system.Certificate) (*proc.Child,
-	string, error) {
-	args := []string{bareRole}
-	if cert != nil {
-		name, args = name+", TLS", append(args, cert.Cert, cert.Key)
-	}
-	return s.Group.StartSelf(ctx, cpu, name, args...)
-}
-
-// SecureServers starts servers of HTTPS with one certificate: the bare one, nginx if it is installed, and an edge that
-// spools its clicks, whose counter is the second result.
-func (s *Starter) SecureServers(ctx context.Context, cert system.Certificate) ([]*Contender, *system.Counter, error) {
-	bare, err := s.Bare(ctx, &cert)
-	if err != nil {
-		return nil, nil, err
-	}
-	nginx, err := s.Nginx(ctx, runtime.NumCPU(), &cert)
-	if err != nil {
-		return nil, nil, err
-	}
-	edge, recorded, err := s.SecureEdge(ctx, cert)
-	if err != nil || nginx == nil {
-		return []*Contender{bare, edge}, recorded, err
-	}
-	nginx.Reference = true
-	return []*Contender{bare, nginx, edge}, recorded, nil
 }

@@ -52,7 +52,9 @@ func (l Load) Server(name, addr string, source Source, processes ...proc.Process
 		c.Target.TLS, c.Target.Resume = system.ClientTLS(), l.Resume
 	}
 	c.Open = func(ctx context.Context, rate float64, window time.Duration) (load.Result, error) {
-		return load.Open(ctx, c.Target, rate, window)
+		t := c.Target
+		t.Late = max(window, time.Second) // a saturated server need not do all that it was asked for
+		return load.Open(ctx, t, rate, window)
 	}
 	c.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
 		result, err := load.Closed(ctx, c.Target, window)
@@ -73,16 +75,25 @@ func Visited(s *system.Service, visits *workload.Visits, l Load) *Contender {
 	return c
 }
 
-// Called returns the whole system as the clients of its API use it.
-func Called(name string, s *system.Service, l Load, source Source) *Contender {
-	return l.Server(name, s.API.Addr(), source, s.AtAPI...)
+// Called returns the whole system as the clients of its API use it. Each call counts as requests of the rate limit,
+// which paces the work at a running system.
+func Called(name string, s *system.Service, l Load, requests int, source Source) *Contender {
+	c := l.Server(name, s.API.Addr(), source, s.AtAPI...)
+	if s.API.Quota > 0 {
+		c.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
+			return c.Open(ctx, s.API.Quota/float64(requests), window)
+		}
+	}
+	return c
 }
+
+const withStore = "with the store" // the sum that AddStore adds before the processes
 
 // AddStore adds the processes of the store of clicks, if they are known, to the cost of an operation.
 func (c *Contender) AddStore(processes []proc.Process) {
 	if len(c.Processes) > 0 && len(processes) > 0 {
 		all := append(c.Processes[:1:1], processes...)
-		c.Processes = append([]proc.Process{proc.Sum("with the store", all...)}, all...)
+		c.Processes = append([]proc.Process{proc.Sum(withStore, all...)}, all...)
 	}
 }
 
@@ -96,9 +107,11 @@ func (c *Contender) ProcessName(p proc.Process) string {
 
 // Outcome is the result of one round.
 type Outcome struct {
-	Rate    float64       // operations per second
-	Costs   []Cost        // of each process
-	Drained time.Duration // from the end of the load until all work was done
+	Result    load.Result
+	Rate      float64 // operations per second
+	Costs     []Cost  // of each process
+	Cores     float64 // CPU time of all processes, until all work was done, per time of the load
+	Generator float64 // the same of this process
 }
 
 // CPU returns the CPU time by which contenders are compared, in microseconds per operation. It is 0 if the processes
@@ -123,23 +136,29 @@ func (c *Contender) Measure(ctx context.Context, work func(context.Context) (loa
 			return Outcome{}, err
 		}
 	}
+	own, _ := proc.Self() // the generator's; unknown on some systems
 	before, err := proc.ReadAll(c.Processes)
 	if err != nil {
 		return Outcome{}, err
 	}
 	result, err := work(ctx)
-	ended := time.Now()
+	now, _ := proc.Self()
 	if err == nil && c.Drain != nil {
 		err = c.Drain(ctx, result.Answers)
 	}
-	o := Outcome{Rate: float64(result.Answers) / result.Elapsed.Seconds(), Drained: time.Since(ended)}
 	if err != nil {
 		return Outcome{}, err
 	}
+	o := Outcome{Result: result, Rate: float64(result.Answers) / result.Elapsed.Seconds(),
+		Generator: (now.CPU - own.CPU).Seconds() / result.Elapsed.Seconds()}
 	after, err := proc.ReadAll(c.Processes)
 	for i := range after {
-		cpu := float64((after[i].CPU - before[i].CPU).Nanoseconds()) / 1e3
-		o.Costs = append(o.Costs, Cost{cpu / float64(max(1, result.Answers)), float64(after[i].RSS) / (1 << 20)})
+		used := max(0, after[i].CPU-before[i].CPU) // when descendants end, their CPU time is rounded down
+		o.Costs = append(o.Costs, Cost{float64(used.Nanoseconds()) / 1e3 / float64(max(1, result.Answers)),
+			float64(after[i].RSS) / (1 << 20)})
+		if i == 0 || c.Processes[0].Name != withStore { // that one is the sum of the others
+			o.Cores += used.Seconds() / result.Elapsed.Seconds()
+		}
 	}
 	return o, err
 }

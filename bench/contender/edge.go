@@ -15,26 +15,20 @@ import (
 	"linkstream/schema/stream"
 )
 
-// The names of edges in reports.
 const (
-	SpoolingName = "edge, spooling"
-	ShippingName = "edge, shipping"
+	spoolingName = "edge, spooling"
+	startTimeout = time.Minute
 )
-
-const startTimeout = time.Minute
 
 // noBroker is an address on which nothing listens.
 var noBroker = system.Broker{Addrs: "127.0.0.1:1"}
 
-// SpoolingEdge starts an edge without a broker, whose clicks stay in its spool. flags are added to the edge's own
-// flags.
-func (s *Starter) SpoolingEdge(ctx context.Context, flags ...string) (*Contender, *system.Counter, error) {
-	return s.startEdge(ctx, SpoolingName, noBroker.Topics("spooling"), "linkstream_edge_clicks_recorded_total", flags...)
-}
+// StartEdge starts an edge with additional flags, and returns the counter of its clicks as well.
+type StartEdge = func(ctx context.Context, flags ...string) (*Contender, *system.Counter, error)
 
-// ExtendedEdge is SpoolingEdge for visits to links that have what the name says.
-func (s *Starter) ExtendedEdge(ctx context.Context, name string) (*Contender, *system.Counter, error) {
-	return s.startEdge(ctx, "links with "+name, noBroker.Topics("spooling"), "linkstream_edge_clicks_recorded_total")
+// SpoolingEdge starts an edge without a broker, whose clicks stay in its spool.
+func (s *Starter) SpoolingEdge(ctx context.Context, flags ...string) (*Contender, *system.Counter, error) {
+	return s.startEdge(ctx, spoolingName, noBroker.Topics("spooling"), "linkstream_edge_clicks_recorded_total", flags...)
 }
 
 // SecureEdge is SpoolingEdge for visitors by HTTPS.
@@ -43,72 +37,58 @@ func (s *Starter) SecureEdge(ctx context.Context, cert system.Certificate) (*Con
 	if err != nil {
 		return nil, nil, err
 	}
-	edge, recorded, err := s.startEdge(ctx, SpoolingName+", TLS", noBroker.Topics("spooling"),
+	edge, recorded, err := s.startEdge(ctx, spoolingName+", TLS", noBroker.Topics("spooling"),
 		"linkstream_edge_clicks_recorded_total",
 		cert.Flags(addrs[0])...)
 	if err != nil {
 		return nil, nil, err
 	}
-	secure := s.redirects(SpoolingName, addrs[0], edge.Sources, edge.Processes...)
+	secure := s.redirects(spoolingName, addrs[0], edge.Sources, edge.Processes...)
 	secure.Drain = edge.Drain
 	return secure, recorded, nil
 }
 
 // ShippingEdge starts an edge that sends its clicks to a broker, where no worker counts them.
-func (s *Starter) ShippingEdge(ctx context.Context) (*Contender, *system.Counter, error) {
+func (s *Starter) ShippingEdge(ctx context.Context, flags ...string) (*Contender, *system.Counter, error) {
 	topics := s.Engines.Broker().Topics("shipping")
 	client, err := CreateTopics(ctx, topics)
 	if err != nil {
 		return nil, nil, err
 	}
 	client.Close()
-	return s.startEdge(ctx, ShippingName, topics, "linkstream_edge_clicks_shipped_total")
+	return s.startEdge(ctx, "edge, shipping", topics, "linkstream_edge_clicks_shipped_total", flags...)
 }
 
 // startEdge starts an edge on the links of the system. Its Drain waits until the metric has counted all clicks.
 func (s *Starter) startEdge(ctx context.Context, name string, topics stream.Config, metric string, flags ...string) (
 	*Contender, *system.Counter, error,
 ) {
-	e, err := s.startEdgeOn(ctx, proc.AnyCPU, name, topics, flags...)
+	addrs, err := system.FreeAddrs(2)
 	if err != nil {
 		return nil, nil, err
 	}
-	counter := &system.Counter{Name: name, Base: e.ops, Metric: metric}
-	uncounted := func(v *workload.Visits) Source { return v.Uncounted(e.addr) }
-	edge := s.redirects(name, e.addr, uncounted, proc.Process{Name: "edge", Usage: e.Usage})
-	edge.Drain = counter.Await
-	return edge, counter, nil
-}
-
-// edge is a running edge.
-type edge struct {
-	*proc.Child
-	addr string
-	ops  string // base URL of its metrics
-}
-
-// startEdgeOn starts an edge and waits until it answers. Without a broker an edge answers, but it is never ready.
-func (s *Starter) startEdgeOn(ctx context.Context, cpu int, name string, topics stream.Config, flags ...string) (e edge,
-	err error) {
-	addrs, err := system.FreeAddrs(2)
-	if err != nil {
-		return e, err
-	}
 	program, args, err := s.Engines.EdgeCommand(ctx)
 	if err != nil {
-		return e, err
+		return nil, nil, err
 	}
-	e.addr, e.ops = addrs[0], "http://"+addrs[1]
+	addr := addrs[0]
 	args = slices.Concat(args, flags, system.TopicFlags(topics),
 		[]string{"-spool.dir", s.Group.Path(name), "-spool.max-bytes",
-			fmt.Sprint(16 << 30), "-edge.listen", e.addr, "-ops.listen", addrs[1], "-edge.url", "http://" + e.addr,
+			fmt.Sprint(16 << 30), "-edge.listen", addr, "-ops.listen", addrs[1], "-edge.url", "http://" + addr,
 			"-log.level", "error"})
-	if e.Child, err = s.Group.Start(cpu, name, nil, program, args...); err != nil {
-		return e, err
+	child, err := s.Group.Start(name, nil, program, args...)
+	if err != nil {
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return e, e.Await(ctx, func(ctx context.Context) error { return system.Answers(ctx, "http://"+e.addr+"/robots.txt") })
+	// Without a broker an edge answers, but it is never ready.
+	err = child.Await(ctx, func(ctx context.Context) error { return system.Answers(ctx, "http://"+addr+"/robots.txt") })
+	counter := &system.Counter{Name: name, Base: "http://" + addrs[1], Metric: metric}
+	uncounted := func(v *workload.Visits) Source { return v.Uncounted(addr) }
+	edge := s.redirects(name, addr, uncounted, proc.Process{Name: "edge", Usage: child.Usage})
+	edge.Drain = counter.Await
+	return edge, counter, err
 }
 
 // CreateTopics creates topics on a broker, and returns a client once every partition accepts records. Kafka needs a

@@ -17,7 +17,7 @@ import (
 )
 
 // thisProcess is the process of contenders that run inside the bench.
-func thisProcess() proc.Process { return proc.This("bench") }
+func thisProcess() proc.Process { return proc.Process{Name: "bench", Usage: proc.Self} }
 
 // LinkCalls returns a loop that inserts links, or looks them up, and does nothing else.
 func LinkCalls(calls system.LinkCall) *Contender {

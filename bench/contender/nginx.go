@@ -42,10 +42,7 @@ func (s *Starter) Nginx(ctx context.Context, workers int, cert *system.Certifica
 	if err != nil {
 		return nil, err
 	}
-	name, listen := "nginx", addrs[0]
-	if workers > 1 {
-		name, listen = fmt.Sprintf("nginx, %d workers", workers), addrs[0]+" reuseport"
-	}
+	name, listen := fmt.Sprintf("nginx, %d workers", workers), addrs[0]+" reuseport"
 	kind, secure := "nginx", ""
 	if cert != nil {
 		tickets := s.Group.Path("nginx.tickets")
@@ -66,11 +63,8 @@ func (s *Starter) Nginx(ctx context.Context, workers int, cert *system.Certifica
 		if err := os.WriteFile(path, config, 0o600); err != nil {
 			return nil, err
 		}
-		worker := name
-		if workers > 1 {
-			worker = fmt.Sprintf("nginx, worker %d of %d", i+1, workers)
-		}
-		child, err := s.Group.Start(proc.AnyCPU, kind+" "+worker, nil, program, "-c", path, "-e", dir+"/nginx.log")
+		worker := fmt.Sprintf("nginx, worker %d of %d", i+1, workers)
+		child, err := s.Group.Start(kind+" "+worker, nil, program, "-c", path, "-e", dir+"/nginx.log")
 		if err != nil {
 			return nil, err
 		}

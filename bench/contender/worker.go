@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
-	"golang.org/x/sync/errgroup"
 
 	"linkstream/bench/load"
 	"linkstream/bench/proc"
@@ -24,24 +22,20 @@ import (
 // Counting is a worker of ingest that counts all clicks of a topic, into a new store in every round.
 type Counting struct {
 	*Contender
-	Workers int // in one consumer group; set before the first round
-	Rounds  int
-	Stored  int64 // clicks in the stores of all rounds; complete after Close
-	// Inserts and FailedInserts count the inserts of all rounds. Failure is the first error.
-	Inserts, FailedInserts int64
-	Failure                error
+	Rounds int
+	Stored int64 // clicks in the stores of all rounds; complete after Close
 
 	topics  stream.Config
 	engines system.Engines
 	clicks  int64
 	links   int
-	store   positionStore    // of the last round
-	clients []*stream.Client // one per worker
+	store   positionStore // of the last round
+	client  *stream.Client
 }
 
 // Count returns a worker that counts the clicks of a topic, whose links are numbered from 1 to links.
 func Count(topics stream.Config, on system.Engines, clicks, links int) *Counting {
-	c := &Counting{Workers: 1, topics: topics, engines: on, clicks: int64(clicks), links: links}
+	c := &Counting{topics: topics, engines: on, clicks: int64(clicks), links: links}
 	c.Contender = &Contender{Name: "worker", Processes: []proc.Process{thisProcess()},
 		Prepare: c.prepare, Work: c.work}
 	return c
@@ -54,15 +48,10 @@ func (c *Counting) prepare(ctx context.Context) (err error) {
 	}
 	c.Rounds++
 	topics := c.topics
-	// Workers of several contenders, which have different names, share neither stores nor groups.
-	round := fmt.Sprintf("%s_%d", strings.NewReplacer(" ", "_", ",", "", ":", "").Replace(c.Name), c.Rounds)
+	round := fmt.Sprintf("%s_%d", c.Name, c.Rounds)
 	topics.Group += "." + round
-	for range c.Workers {
-		client, err := stream.New(topics, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return err
-		}
-		c.clients = append(c.clients, client)
+	if c.client, err = stream.New(topics, slog.New(slog.DiscardHandler)); err != nil {
+		return err
 	}
 	opened, err := c.engines.OpenClicks(ctx, round)
 	if err != nil {
@@ -100,10 +89,7 @@ func (c *Counting) Close(ctx context.Context) error {
 			c.Stored += n
 		}
 	}
-	for _, client := range c.clients {
-		client.Close()
-	}
-	c.clients = nil
+	c.client.Close()
 	err := c.store.Close()
 	c.store = nil
 	return err
@@ -114,23 +100,12 @@ func (c *Counting) work(ctx context.Context, _ time.Duration) (load.Result, erro
 	defer cancel()
 	store := &timedStore{PositionStore: c.store, clicks: c.clicks, next: make([]int64, c.topics.Partitions),
 		complete: cancel}
-	var workers errgroup.Group
-	start := newGate(len(c.clients), c.topics.Partitions)
-	for i, client := range c.clients {
-		member := &gatedMember{client, start, i}
-		w := worker.New(worker.DefaultConfig(), member, store, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
-		workers.Go(func() error { return w.Run(ctx) })
-	}
-	if err := workers.Wait(); err != nil {
+	w := worker.New(worker.DefaultConfig(), c.client, store, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
+	if err := w.Run(ctx); err != nil {
 		return load.Result{}, err
 	}
 	store.mu.Lock()
 	defer store.mu.Unlock()
-	c.Inserts += store.inserts
-	c.FailedInserts += store.failed
-	if c.Failure == nil {
-		c.Failure = store.failure
-	}
 	if store.counted < c.clicks {
 		return load.Result{}, fmt.Errorf("%d of %d clicks are counted: %w", store.counted, c.clicks, ctx.Err())
 	}
@@ -145,12 +120,10 @@ type timedStore struct {
 	clicks   int64  // in the topic
 	complete func() // called when all clicks are stored
 
-	mu              sync.Mutex
-	next            []int64 // position of each partition
-	counted         int64   // sum of next
-	inserts, failed int64
-	failure         error
-	began, end      time.Time
+	mu         sync.Mutex
+	next       []int64 // position of each partition
+	counted    int64   // sum of next
+	began, end time.Time
 }
 
 func (s *timedStore) Position(ctx context.Context, partition int) (schema.Position, error) {
@@ -181,14 +154,6 @@ func (s *timedStore) move(partition int, next int64) {
 func (s *timedStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	partition, next := batch.Partition, batch.Next // after the insert, the worker owns the batch again
 	err := s.PositionStore.InsertClicks(ctx, batch)
-	s.mu.Lock()
-	s.inserts++
-	if err != nil {
-		if s.failed++; s.failure == nil {
-			s.failure = err
-		}
-	}
-	s.mu.Unlock()
 	if err == nil {
 		s.move(partition, next)
 	}

@@ -1,16 +1,21 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"linkstream/bench/proc"
 )
 
 // generate generates a load with a goroutine per connection.
@@ -89,6 +94,8 @@ type client struct {
 	in     []byte // the last answer, reused
 	result Result
 
+	answered int // requests on this connection
+
 	mu   sync.Mutex // interrupt runs in another goroutine
 	conn net.Conn
 	tls  *tls.Config // nil without TLS
@@ -121,16 +128,46 @@ func (c *client) runOpen(ctx context.Context, s *schedule) error {
 		if !ok {
 			return nil
 		}
-		select {
-		case <-time.After(time.Until(due)):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		record(c.result.SendDelay, time.Since(due))
-		if _, err := c.ask(ctx, due); err != nil {
+		if err := await(ctx, due, s.rate); err != nil {
 			return err
 		}
+		sent := time.Now()
+		record(c.result.SendDelay, sent.Sub(due))
+		answered, err := c.ask(ctx, due)
+		if err != nil {
+			return err
+		}
+		record(c.result.Sent, answered.Sub(sent))
 	}
+}
+
+const (
+	coarse = 2 * time.Millisecond // more than a timer of an idle Go program is late
+	spin   = 100 * time.Microsecond
+	// preciseRate is the rate above which timers are precise enough, as answers wake the program all the time.
+	preciseRate = 2000
+)
+
+// await waits until a request is due. At low rates it sleeps short of that time in the kernel, whose timers are more
+// precise than the runtime's, and yields for the rest.
+func await(ctx context.Context, due time.Time, rate float64) error {
+	early := time.Duration(0)
+	if rate <= preciseRate {
+		early = coarse
+	}
+	if wait := time.Until(due) - early; wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+	if nap := time.Until(due) - spin; nap > 0 && ctx.Err() == nil {
+		proc.Nap(nap)
+	}
+	for time.Now().Before(due) && ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	return ctx.Err()
 }
 
 // ask sends one request and returns when the answer was there. Its latency counts from since.
@@ -142,9 +179,18 @@ func (c *client) ask(ctx context.Context, since time.Time) (answered time.Time, 
 	}
 	c.out = c.source.Append(c.out[:0])
 	answer, err := c.roundTrip()
+	if err != nil && c.answered > 0 && len(c.in) == 0 && closed(err) && bytes.HasPrefix(c.out, []byte("GET ")) {
+		// The server has closed a lasting connection, as RFC 9112, section 9.5, allows at any time.
+		c.close()
+		c.result.Reconnects++
+		if err = c.connect(ctx); err == nil {
+			answer, err = c.roundTrip()
+		}
+	}
 	if err != nil {
 		return time.Time{}, err
 	}
+	c.answered++
 	answered = time.Now()
 	if err := c.source.Check(answer); err != nil {
 		return time.Time{}, err
@@ -159,8 +205,14 @@ func (c *client) ask(ctx context.Context, since time.Time) (answered time.Time, 
 		answered = time.Now()
 	} else if answer.last {
 		c.close()
+		c.result.Reconnects++
 	}
 	return answered, nil
+}
+
+// closed reports whether the other side has closed the connection.
+func closed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // errNotClosed is for a server that does not close a connection after the answer.
@@ -168,10 +220,11 @@ var errNotClosed = errors.New("the server did not close the connection after the
 
 // roundTrip sends c.out and reads the answer.
 func (c *client) roundTrip() (Answer, error) {
+	c.in = c.in[:0]
 	if _, err := c.conn.Write(c.out); err != nil {
 		return Answer{}, fmt.Errorf("send request: %w", err)
 	}
-	for c.in = c.in[:0]; ; {
+	for {
 		if len(c.in) == cap(c.in) {
 			c.in = grow(c.in)
 		}
@@ -205,7 +258,7 @@ func (c *client) connect(ctx context.Context) error {
 	if ctx.Err() != nil { // interrupt may have run before there was a connection
 		return errors.Join(ctx.Err(), conn.Close())
 	}
-	c.conn = conn
+	c.conn, c.answered = conn, 0
 	return nil
 }
 

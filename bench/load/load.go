@@ -47,11 +47,12 @@ type Result struct {
 	Answers int64 // accepted by Check
 	Elapsed time.Duration
 	Latency *hdrhistogram.Histogram // in nanoseconds
-	// SendDelay is the time from when a request was due until it was sent, in nanoseconds: because all connections were
-	// busy, or because the generator did not get a core. It is part of the latency. Open loops only.
-	SendDelay *hdrhistogram.Histogram
-	Resumed   int64 // TLS sessions
-	Unsent    int64 // requests that were due and dropped, because the server was too far behind
+	// Sent is the latency from the actual send, and SendDelay the time from when a request was due until it was sent:
+	// because all connections were busy, or because the generator did not get a core. Open loops only.
+	Sent, SendDelay *hdrhistogram.Histogram
+	Resumed         int64 // TLS sessions
+	Unsent          int64 // requests that were due and dropped, because the server was too far behind
+	Reconnects      int64 // connections that the server closed although they should last
 }
 
 // Closed sends requests for the duration of window. Each connection sends its next request when the previous one is
@@ -80,6 +81,13 @@ func Open(ctx context.Context, t Target, rate float64, window time.Duration) (Re
 	return generate(ctx, t, pace{rate: rate, window: window, late: late})
 }
 
+// Probe sends one request, and returns an error unless its answer is right.
+func Probe(ctx context.Context, t Target) error {
+	t.Conns = 1
+	_, err := Open(ctx, t, 1000, time.Millisecond)
+	return err
+}
+
 // pace is when requests are due.
 type pace struct {
 	rate   float64 // requests per second; 0: a closed loop
@@ -87,8 +95,8 @@ type pace struct {
 	late   time.Duration // after which an open loop drops a request that is due
 }
 
-// count returns the number of requests of an open loop.
-func (p pace) count() int64 { return int64(p.rate * p.window.Seconds()) }
+// count returns the number of requests of an open loop, at least one.
+func (p pace) count() int64 { return max(1, int64(p.rate*p.window.Seconds())) }
 
 // due returns when the request n of an open loop is due, after the start.
 func (p pace) due(n int64) time.Duration {
@@ -102,7 +110,9 @@ func NewHistogram() *hdrhistogram.Histogram {
 }
 
 // NewResult returns a result without answers.
-func NewResult() Result { return Result{Latency: NewHistogram(), SendDelay: NewHistogram()} }
+func NewResult() Result {
+	return Result{Latency: NewHistogram(), Sent: NewHistogram(), SendDelay: NewHistogram()}
+}
 
 // record adds a duration. Longer ones than the histogram holds count as its maximum.
 func record(h *hdrhistogram.Histogram, d time.Duration) {
@@ -114,6 +124,8 @@ func (r *Result) Merge(other Result) {
 	r.Answers += other.Answers
 	r.Unsent += other.Unsent
 	r.Resumed += other.Resumed
+	r.Reconnects += other.Reconnects
 	r.Latency.Merge(other.Latency)
+	r.Sent.Merge(other.Sent)
 	r.SendDelay.Merge(other.SendDelay)
 }

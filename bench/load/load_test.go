@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -253,17 +254,61 @@ func serveRaw(t *testing.T, parts ...string) string {
 	return listener.Addr().String()
 }
 
+// TestConnectionsThatTheServerCloses serves three requests on each connection. The first case announces that the third
+// answer is the last, as nginx does after keepalive_requests; the others close a connection that the client may use.
 func TestConnectionsThatTheServerCloses(t *testing.T) {
-	var requests atomic.Int64
-	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if requests.Add(1)%3 == 0 {
-			w.Header().Set("Connection", "close")
+	const answer = "HTTP/1.1 302 Found\r\nLocation: https://example.com/\r\n%sContent-Length: 2\r\n\r\n/1"
+	for name, c := range map[string]struct {
+		last  string // header line of the last answer
+		reset bool
+	}{"announced": {last: "Connection: close\r\n"}, "silent": {}, "reset": {reset: true}} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			testkit.Must(t, err)
+			var served, conns atomic.Int64
+			var serving sync.WaitGroup
+			serving.Go(func() {
+				for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+					conns.Add(1)
+					requests := bufio.NewReader(conn)
+					for n := range 3 {
+						if _, err := http.ReadRequest(requests); err != nil {
+							break
+						}
+						served.Add(1)
+						fmt.Fprintf(conn, answer, []string{"", "", c.last}[n])
+					}
+					if c.reset {
+						_ = conn.(*net.TCPConn).SetLinger(0)
+					}
+					conn.Close()
+				}
+			})
+			t.Cleanup(serving.Wait)
+			t.Cleanup(func() { listener.Close() })
+			one := target(listener.Addr().String(), 1)
+			one.Source = func(int) load.Source { return new(first) }
+			result, err := load.Open(t.Context(), one, 100, 100*time.Millisecond) // answers have time to arrive
+			testkit.Must(t, err)
+			testkit.Equal(t, "answers", result.Answers, 10)
+			testkit.Equal(t, "answers and served", result.Answers, served.Load())
+			testkit.Equal(t, "reconnects", result.Reconnects, 3)
+		})
+	}
+}
+
+func TestProbe(t *testing.T) {
+	var served atomic.Int64
+	redirect := redirectTo("https://example.com/")
+	addr := serve(t, func(w http.ResponseWriter, r *http.Request) { served.Add(1); redirect(w, r) })
+	testkit.Must(t, load.Probe(t.Context(), target(addr, 64)))
+	testkit.Equal(t, "requests", served.Load(), 1)
+	for name, addr := range map[string]string{"nobody listens": "127.0.0.1:1",
+		"a wrong answer": serve(t, redirectTo("https://example.org/"))} {
+		if err := load.Probe(t.Context(), target(addr, 1)); err == nil {
+			t.Errorf("%s: no error", name)
 		}
-		redirectTo("https://example.com/")(w, r)
-	})
-	result, err := load.Closed(t.Context(), target(addr, 1), 100*time.Millisecond)
-	testkit.Must(t, err)
-	testkit.Equal(t, "answers", int64(result.Answers), requests.Load())
+	}
 }
 
 func TestOpen(t *testing.T) {
@@ -317,6 +362,17 @@ func TestOpen(t *testing.T) {
 			return err
 		})
 	})
+	t.Run("is more precise than the runtime's timers at low rates", func(t *testing.T) {
+		addr := serve(t, redirectTo("https://example.com/"))
+		testkit.Succeeds(t, func() error { // the machine may be busy
+			result, err := load.Open(t.Context(), target(addr, 8), 100, 300*time.Millisecond)
+			delay := time.Duration(result.SendDelay.ValueAtPercentile(50))
+			if err == nil && delay > 200*time.Microsecond {
+				err = fmt.Errorf("median send delay %v", delay)
+			}
+			return err
+		})
+	})
 	const stall = 300 * time.Millisecond
 	stalling := func(t *testing.T) string { // the first answer takes a while
 		var served atomic.Int64
@@ -337,6 +393,9 @@ func TestOpen(t *testing.T) {
 			time.Duration(result.SendDelay.ValueAtPercentile(50))
 		if latency < stall/3 || delay < stall/3 {
 			t.Errorf("median latency %v, send delay %v", latency, delay)
+		}
+		if sent := time.Duration(result.Sent.ValueAtPercentile(50)); sent > stall/3 || result.Sent.TotalCount() != 30 {
+			t.Errorf("median latency from the actual send %v, of %d", sent, result.Sent.TotalCount())
 		}
 		if result.Answers != 30 || result.Unsent != 0 {
 			t.Errorf("%d answers, %d unsent", result.Answers, result.Unsent)

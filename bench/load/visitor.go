@@ -20,9 +20,13 @@ func Visitors(n int, seed uint64) []Visitor {
 	return visitors
 }
 
-// AppendHeader appends the lines that a browser sends after the request line, the empty one included.
-func (v Visitor) AppendHeader(dst []byte, host string) []byte {
+// AppendHeader appends the lines that a browser sends after the request line, the empty one included. A short header
+// has two lines.
+func (v Visitor) AppendHeader(dst []byte, host string, short bool) []byte {
 	dst = fmt.Appendf(dst, "Host: %s\r\nUser-Agent: %s\r\n", host, v.UserAgent)
+	if short {
+		return append(dst, "\r\n"...)
+	}
 	if v.Referrer != "" {
 		dst = fmt.Appendf(dst, "Referer: %s\r\n", v.Referrer)
 	}

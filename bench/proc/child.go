@@ -27,13 +27,9 @@ type Child struct {
 	err   error         // of Wait; read it only after ended is closed
 }
 
-// AnyCPU is for processes that may run on all CPUs.
-const AnyCPU = -1
-
 // Start starts a program with env and the environment of this process, without the settings of the service
-// (LINKSTREAM_…). On Linux it runs on the given CPU only, unless that is AnyCPU. Its standard error goes to the file
-// log.
-func Start(cpu int, log string, env []string, program string, args ...string) (*Child, error) {
+// (LINKSTREAM_…). Its standard error goes to the file log.
+func Start(log string, env []string, program string, args ...string) (*Child, error) {
 	out, err := os.Create(log)
 	if err != nil {
 		return nil, fmt.Errorf("start %q: %w", program, err)
@@ -45,7 +41,7 @@ func Start(cpu int, log string, env []string, program string, args ...string) (*
 	c.cmd.WaitDelay = time.Second // for its own children, which may hold its output open
 	isolate(c.cmd)
 	started := make(chan error)
-	go c.run(cpu, started)
+	go c.run(started)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %q: %w", program, err)
 	}
@@ -54,18 +50,11 @@ func Start(cpu int, log string, env []string, program string, args ...string) (*
 
 // run starts the program and holds its thread until the program has ended. The kernel kills the child when the thread
 // that started it exits, not when the process does.
-func (c *Child) run(cpu int, started chan<- error) {
+func (c *Child) run(started chan<- error) {
 	defer close(c.ended)
 	runtime.LockOSThread()
-	var err error
-	if cpu == AnyCPU {
-		defer runtime.UnlockOSThread()
-	} else {
-		err = pin(cpu) // the child inherits it; the thread ends with the goroutine
-	}
-	if err == nil {
-		err = c.cmd.Start()
-	}
+	defer runtime.UnlockOSThread()
+	err := c.cmd.Start()
 	started <- err
 	if err == nil {
 		c.err = c.cmd.Wait()

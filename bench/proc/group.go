@@ -17,14 +17,12 @@ const startTimeout = time.Minute // of a child, until its first line
 type Process struct {
 	Name  string
 	Usage func() (Usage, error)
+	PIDs  []int // of processes that this process has not started, without their descendants
 }
-
-// This returns the process that calls it, under the given name.
-func This(name string) Process { return Process{name, Self} }
 
 // Sum returns several processes as one.
 func Sum(name string, processes ...Process) Process {
-	return Process{name, func() (sum Usage, err error) {
+	return Process{Name: name, Usage: func() (sum Usage, err error) {
 		for _, p := range processes {
 			usage, err := p.Usage()
 			if err != nil {
@@ -83,8 +81,8 @@ func (g *Group) Close() error {
 
 // Start starts a program whose log goes to the group's directory, see the function Start. Close kills the child. A
 // child that must stop in order needs its Stop registered with OnClose as well.
-func (g *Group) Start(cpu int, name string, env []string, program string, args ...string) (*Child, error) {
-	child, err := Start(cpu, g.Path(strings.NewReplacer(" ", "-", "/", "-").Replace(name)+".log"), env, program, args...)
+func (g *Group) Start(name string, env []string, program string, args ...string) (*Child, error) {
+	child, err := Start(g.Path(strings.NewReplacer(" ", "-", "/", "-").Replace(name)+".log"), env, program, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -93,12 +91,12 @@ func (g *Group) Start(cpu int, name string, env []string, program string, args .
 }
 
 // StartSelf starts this program with args and returns the first line that it writes.
-func (g *Group) StartSelf(ctx context.Context, cpu int, name string, args ...string) (*Child, string, error) {
+func (g *Group) StartSelf(ctx context.Context, name string, args ...string) (*Child, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	child, err := g.Start(cpu, name, nil, self, args...)
+	child, err := g.Start(name, nil, self, args...)
 	if err != nil {
 		return nil, "", err
 	}

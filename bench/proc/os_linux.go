@@ -21,11 +21,11 @@ func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
-// pin keeps the thread that calls it on one CPU.
-func pin(cpu int) error {
-	var set unix.CPUSet
-	set.Set(cpu)
-	return os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(0, &set))
+// Nap blocks the calling thread, which is more precise than the runtime's timers: a program that is idle wakes up to a
+// millisecond late from these.
+func Nap(d time.Duration) {
+	left := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&left, nil) // a signal ends it early
 }
 
 // Read returns the usage of a process with all of its threads, without its children.
@@ -62,7 +62,7 @@ func Listening(name, addr string) (Process, error) {
 	if len(roots) == 0 {
 		return Process{}, fmt.Errorf("no process that may be read listens on %s", addr)
 	}
-	return Process{name, func() (Usage, error) { return readTree(roots) }}, nil
+	return Process{name, func() (Usage, error) { return readTree(roots) }, roots}, nil
 }
 
 // listeners returns how the descriptors of the sockets that listen on a port are shown.
@@ -93,6 +93,34 @@ func holders(sockets []string) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// ReadMachine returns the use of the machine so far. This process, its descendants, and the processes outside with
+// theirs are not others.
+func ReadMachine(outside []int) (use MachineUse, err error) {
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return use, err
+	}
+	own, err := readTree(append([]int{os.Getpid()}, outside...))
+	if err != nil {
+		return use, err
+	}
+	// The first line: user, nice, system, idle, iowait, irq, softirq, steal, see proc_stat(5). Interrupts are nobody's.
+	line, _, _ := strings.Cut(string(stat), "\n")
+	for i, field := range strings.Fields(line)[1:9] {
+		ticks, _ := strconv.Atoi(field)
+		time := time.Duration(ticks) * tick
+		use.All += time
+		switch {
+		case i < 3:
+			use.Others += time
+		case i == 7:
+			use.Stolen += time
+		}
+	}
+	use.Others -= own.CPU
+	return use, nil
 }
 
 // tick is the unit of CPU times in /proc, on all architectures that Go supports.

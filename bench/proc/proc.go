@@ -21,6 +21,13 @@ type Usage struct {
 // Self returns the usage of this process.
 func Self() (Usage, error) { return Read(os.Getpid()) }
 
+// MachineUse is the CPU time of all CPUs since the machine has started.
+type MachineUse struct {
+	All    time.Duration // idle time included
+	Others time.Duration // of processes that do not belong to the run
+	Stolen time.Duration // that the hypervisor gave to other machines
+}
+
 // Machine describes a machine in a report, without its name.
 type Machine struct {
 	CPU    string `json:"cpu"`

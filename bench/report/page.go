@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -22,6 +23,13 @@ type section struct {
 	Bars          []bars
 	Curves        *plot // nil without latencies
 	Rows          []row
+	Sides         []side // the reports
+}
+
+// side is a scenario in one report.
+type side struct {
+	Answer []string
+	Levels []level
 }
 
 // bars compares the contenders of one metric. Its bars share a scale that begins at 0.
@@ -48,8 +56,12 @@ type row struct {
 	Name, Of, Unit string
 	Cells          []cell
 	Change         string // of the second report relative to the first
-	Clear          bool   // the ranges of the two reports do not overlap
+	Clear          bool   // the ranges of the two reports do not overlap, with enough rounds to say so
+	grown          float64
 }
+
+// clearRounds is the number of rounds from which on two ranges that do not overlap show a difference.
+const clearRounds = 3
 
 type cell struct{ Median, Range string }
 
@@ -66,7 +78,7 @@ func Page(reports ...*Report) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err := pageTemplate.Execute(&out, map[string]any{"Heads": heads, "Sections": sections(reports),
-		"Two": len(reports) > 1})
+		"Two": len(reports) > 1, "SweepHead": sweepHead, "Differences": differences(reports)})
 	if err != nil {
 		return nil, fmt.Errorf("write page: %w", err)
 	}
@@ -87,11 +99,11 @@ func sections(reports []*Report) (all []section) {
 		s := section{Name: name}
 		var sides []*Scenario
 		for _, r := range reports {
-			side := r.Scenario(name)
-			sides = append(sides, side)
-			s.Summary = max(s.Summary, side.Summary)
+			one := r.Scenario(name)
+			sides, s.Sides = append(sides, one), append(s.Sides, side{one.Answer, one.levels()})
+			s.Summary = max(s.Summary, one.Summary)
 		}
-		s.Rows, s.Bars, s.Curves = rows(sides), pictures(sides), curves(sides)
+		s.Rows, s.Bars, s.Curves = rows(sides, len(differences(reports)) == 0), pictures(sides), curves(sides)
 		all = append(all, s)
 	}
 	return all
@@ -102,25 +114,27 @@ func keys(sides []*Scenario) (all []Metric) {
 	var names []string
 	for _, s := range sides {
 		for _, m := range s.Metrics {
-			key := Metric{Name: m.Name, Of: m.Of, Unit: m.Unit}
-			if !slices.ContainsFunc(all, func(k Metric) bool { return k.Name == key.Name && k.Of == key.Of }) {
-				all = append(all, key)
+			if !slices.ContainsFunc(all, func(k Metric) bool { return k.Name == m.Name && k.Of == m.Of && k.Rate == m.Rate }) {
+				all = append(all, Metric{Name: m.Name, Of: m.Of, Unit: m.Unit, Rate: m.Rate})
 			}
 			if !slices.Contains(names, m.Name) {
 				names = append(names, m.Name)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Metric) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
+	slices.SortStableFunc(all, func(a, b Metric) int {
+		return cmp.Or(slices.Index(names, a.Name)-slices.Index(names, b.Name), cmp.Compare(a.Rate, b.Rate))
+	})
 	return all
 }
 
-func rows(sides []*Scenario) (all []row) {
+// rows returns the table of numbers. Changes are left out if the reports cannot be compared.
+func rows(sides []*Scenario, compare bool) (all []row) {
 	for _, key := range keys(sides) {
-		r := row{Name: key.Name, Of: key.Of, Unit: key.Unit}
+		r := row{Name: key.Title(), Of: key.Of, Unit: key.Unit}
 		var found []Metric
 		for _, s := range sides {
-			m := s.Metric(key.Name, key.Of)
+			m := s.At(key.Name, key.Of, key.Rate)
 			c := cell{"-", ""}
 			if len(m.Samples) > 0 {
 				low, high := m.Range()
@@ -129,24 +143,25 @@ func rows(sides []*Scenario) (all []row) {
 			}
 			r.Cells = append(r.Cells, c)
 		}
-		if len(found) == 2 && found[0].Median() != 0 {
-			r.Change = fmt.Sprintf("%+.1f %%", 100*(found[1].Median()/found[0].Median()-1))
+		if compare && len(found) == 2 && found[0].Median() != 0 {
+			r.grown = found[1].Median()/found[0].Median() - 1
+			r.Change = fmt.Sprintf("%+.1f %%", 100*r.grown)
 			low0, high0 := found[0].Range()
 			low1, high1 := found[1].Range()
-			r.Clear = high0 < low1 || high1 < low0
+			r.Clear = (high0 < low1 || high1 < low0) && min(len(found[0].Samples), len(found[1].Samples)) >= clearRounds
 		}
 		all = append(all, r)
 	}
 	return all
 }
 
-// pictured reports whether the contenders of a metric are compared by bars: the CPU time of operations, and latencies
-// where there are no curves.
+// pictured reports whether the contenders of a metric are compared by bars: the CPU time of operations, the highest
+// rates, and latencies where there are no curves.
 func pictured(m Metric, curves bool) bool {
 	switch {
-	case strings.Contains(m.Of, " / "):
+	case strings.Contains(m.Of, " / ") || m.Unit == "cores":
 		return false
-	case strings.HasPrefix(m.Name, "CPU "):
+	case strings.HasPrefix(m.Name, "CPU "), strings.HasSuffix(m.Name, "per second, closed loop"):
 		return true
 	}
 	return !curves && m.Unit == "ms"
@@ -159,11 +174,11 @@ func pictures(sides []*Scenario) (all []bars) {
 		if !pictured(key, curves) {
 			continue
 		}
-		if len(all) == 0 || all[len(all)-1].Title != key.Name {
-			all, highest = append(all, bars{Title: key.Name, Unit: key.Unit}), 0
+		if len(all) == 0 || all[len(all)-1].Title != key.Title() {
+			all, highest = append(all, bars{Title: key.Title(), Unit: key.Unit}), 0
 			for _, s := range sides {
 				for _, m := range s.Metrics {
-					if m.Name == key.Name && pictured(m, curves) {
+					if m.Title() == key.Title() && pictured(m, curves) {
 						_, high := m.Range()
 						highest = max(highest, high)
 					}
@@ -173,7 +188,7 @@ func pictures(sides []*Scenario) (all []bars) {
 		b := &all[len(all)-1]
 		r := barRow{Of: key.Of}
 		for i, s := range sides {
-			m := s.Metric(key.Name, key.Of)
+			m := s.At(key.Name, key.Of, key.Rate)
 			if len(m.Samples) == 0 {
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -26,24 +27,36 @@ type Report struct {
 	Machine   proc.Machine `json:"machine"`
 	Engines   []string     `json:"engines,omitempty"` // names and versions of separate engines
 	Scenarios []*Scenario  `json:"scenarios"`
-	Bounds    []Bound      `json:"bounds,omitempty"` // not of a single scenario that is part of all
+	Bounds    []Bound      `json:"bounds,omitempty"` // of a single scenario that is part of all, only the machine's
+	// Incomplete says why the run ended early. Its last scenario has the rounds up to then.
+	Incomplete string `json:"incomplete,omitempty"`
 }
 
 // Scenario is the result of one scenario.
 type Scenario struct {
 	Name      string    `json:"name"`
 	Summary   string    `json:"summary"`
+	Answer    []string  `json:"answer,omitempty"` // what the scenario was asked, in a few lines
 	Metrics   []Metric  `json:"metrics"`
 	Latencies []Latency `json:"latencies,omitempty"`
 	Checks    []Check   `json:"checks,omitempty"`
 }
 
-// Metric is a measured quantity with one sample per round. Name and Of are unique together in a scenario.
+// Metric is a measured quantity with one sample per round. Name, Of and Rate are unique together in a scenario.
 type Metric struct {
 	Name    string    `json:"name"` // such as "CPU per redirect"
 	Of      string    `json:"of"`   // the contender, or two of them as "a / b"
 	Unit    string    `json:"unit"`
-	Samples []float64 `json:"samples"` // in the order of the rounds
+	Rate    float64   `json:"rate,omitempty"` // operations per second that an open loop asked for
+	Samples []float64 `json:"samples"`        // in the order of the rounds
+}
+
+// Title returns the name with the rate.
+func (m Metric) Title() string {
+	if m.Rate == 0 {
+		return m.Name
+	}
+	return fmt.Sprintf("%s at %s/s", strings.TrimSuffix(m.Name, openLoop), number(m.Rate))
 }
 
 // Latency is the latency distribution of a contender in an open loop, over all rounds.
@@ -65,21 +78,35 @@ type Check struct {
 func (c Check) OK() bool { return c.Got == c.Want }
 
 // Add adds the sample of a round to a metric. It creates the metric if necessary.
-func (s *Scenario) Add(name, of, unit string, value float64) {
-	i := slices.IndexFunc(s.Metrics, func(m Metric) bool { return m.Name == name && m.Of == of })
+func (s *Scenario) Add(name, of, unit string, value float64) { s.AddAt(0, name, of, unit, value) }
+
+// AddAt is Add for a metric of an open loop at a rate.
+func (s *Scenario) AddAt(rate float64, name, of, unit string, value float64) {
+	rate = round(rate)
+	i := slices.IndexFunc(s.Metrics, func(m Metric) bool { return m.Name == name && m.Of == of && m.Rate == rate })
 	if i < 0 {
 		i = len(s.Metrics)
-		s.Metrics = append(s.Metrics, Metric{Name: name, Of: of, Unit: unit})
+		s.Metrics = append(s.Metrics, Metric{Name: name, Of: of, Unit: unit, Rate: rate})
 	}
 	s.Metrics[i].Samples = append(s.Metrics[i].Samples, round(value))
 }
 
-// Metric returns a metric, or an empty one.
+// Metric returns a metric, at the first rate if it has one. Without such a metric it returns an empty one.
 func (s *Scenario) Metric(name, of string) Metric {
-	if i := slices.IndexFunc(s.Metrics, func(m Metric) bool { return m.Name == name && m.Of == of }); i >= 0 {
-		return s.Metrics[i]
+	return s.find(name, of, func(float64) bool { return true })
+}
+
+// At returns the metric of an open loop at a rate, or an empty one.
+func (s *Scenario) At(name, of string, rate float64) Metric {
+	return s.find(name, of, func(r float64) bool { return r == round(rate) })
+}
+
+func (s *Scenario) find(name, of string, at func(rate float64) bool) Metric {
+	i := slices.IndexFunc(s.Metrics, func(m Metric) bool { return m.Name == name && m.Of == of && at(m.Rate) })
+	if i < 0 {
+		return Metric{}
 	}
-	return Metric{}
+	return s.Metrics[i]
 }
 
 // AddLatency adds a distribution of nanoseconds.
@@ -161,7 +188,22 @@ func Load(path string) (*Report, error) {
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("read report %q: %w", path, err)
 	}
+	for _, s := range r.Scenarios {
+		s.addRates()
+	}
 	return r, nil
+}
+
+// addRates adds the rates of the metrics of open loops. In reports from before 2026-11-28, only latencies have them.
+func (s *Scenario) addRates() {
+	for i := range s.Metrics {
+		for m, k := &s.Metrics[i], 0; m.Rate == 0 && k < len(s.Latencies) && strings.HasSuffix(m.Name, openLoop); k++ {
+			l := s.Latencies[k]
+			if strings.HasPrefix(m.Of+" ", l.Contender+" ") && strings.Contains(m.Name, l.Operation) {
+				m.Rate = l.Rate
+			}
+		}
+	}
 }
 
 // setting describes the machine and the engines of the run.

@@ -57,6 +57,9 @@ func TestBounds(t *testing.T) {
 			"machine is slow or busy"},
 		{"a slow machine cannot judge", []report.Bound{beyond, {Machine: true, Name: "m", Measured: 2, Limit: 1}}, 2,
 			"repeat the run"},
+		{"a quiet machine, which nobody asked to judge", []report.Bound{{Machine: true, Name: "m", Measured: 1, Limit: 1}}, 0,
+			"The machine was quiet."},
+		{"a busy one", []report.Bound{{Machine: true, Name: "m", Measured: 2, Limit: 1}}, 0, "The machine was BUSY"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := sample(1)
@@ -70,6 +73,84 @@ func TestBounds(t *testing.T) {
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// TestComparison compares reports with one more or less paired ratio.
+func TestComparison(t *testing.T) {
+	with := func(change func(*report.Report)) *report.Report {
+		r := sample(1.5)
+		change(r)
+		return r
+	}
+	none := func(*report.Report) {}
+	for _, c := range []struct {
+		name  string
+		after *report.Report
+		limit float64
+		says  string // in the text
+		fails string // in the error of -fail-above
+	}{
+		{"a clear change", with(none), 0.1, "clear +50.0 %", "+50.0 %"},
+		{"within the limit", with(none), 0.6, "clear +50.0 %", ""},
+		{"overlapping rounds", with(func(r *report.Report) {
+			r.Scenarios[0].Metrics[2].Samples = []float64{2, 3, 4}
+		}), 0.1, "      +50.0 %  edge, spooling / bare", ""},
+		{"too few rounds", with(func(r *report.Report) { r.Scenarios[0].Metrics[2].Samples = []float64{3, 3} }), 0.1,
+			"+50.0 %", ""},
+		{"other rounds and rates", with(func(r *report.Report) { r.Command += " -rounds=9 -rates=1k" }), 0.1, "clear +50.0 %",
+			"+50.0 %"},
+		{"-quick", with(func(r *report.Report) { r.Command += " -quick" }), 0.1, "NOT COMPARED: flags: none / -quick",
+			"-quick"},
+		{"another load", with(func(r *report.Report) { r.Command += " -conns=8" }), 0.1, "NOT COMPARED: flags", "-conns=8"},
+		{"other engines", with(func(r *report.Report) { r.Engines = []string{"Postgres 17"} }), 0.1,
+			"NOT COMPARED: engines: none / Postgres 17", "engines"},
+		{"another machine", with(func(r *report.Report) { r.Machine.Cores = 64 }), 0.1, "NOT COMPARED: machines", "64 cores"},
+		{"nothing in common", with(func(r *report.Report) { r.Scenarios[0].Name = "other" }), 0.1, "other: ", "no ratio"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := strings.ReplaceAll(text(t, sample(1), c.after), "CPU per redirect: ", "")
+			if !strings.Contains(got, c.says) ||
+				strings.HasPrefix(c.says, "NOT") && strings.Contains(got, "50.0 %") {
+				t.Error(got)
+			}
+			err := report.Worse(sample(1), c.after, c.limit)
+			if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("error %v, want %q", err, c.fails)
+			}
+		})
+	}
+}
+
+// TestRates tests that latencies at different rates are shown with their rates and not compared.
+func TestRates(t *testing.T) {
+	at := func(rate, p50, achieved float64) *report.Report {
+		r := sample(1)
+		s := r.Scenarios[0]
+		s.Latencies = nil
+		for range 3 {
+			s.AddAt(rate, report.AchievedMetric("redirect"), "edge", "1/s", achieved)
+			s.AddAt(rate, report.LatencyMetric("redirect", 50), "edge", "ms", p50)
+		}
+		s.AddLatency("redirect", "edge", rate, hdrhistogram.New(1, int64(time.Minute), 3))
+		return r
+	}
+	got := text(t, at(9320, 1, 9320), at(17690, 30, 17690))
+	for _, want := range []string{"redirect latency p50 at 9320/s: edge", "redirect latency p50 at 17690/s: edge"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "2900") || strings.Contains(got, "SATURATED") {
+		t.Error(got)
+	}
+	slow := at(60_000, 1800, 25_000)
+	if got := text(t, slow); !strings.Contains(got, "SATURATED at 60000/s: edge") || !strings.Contains(got, "25000") ||
+		!strings.Contains(got, "are exact") {
+		t.Error(got)
+	}
+	if got := page(t, slow); !strings.Contains(got, "SATURATED") {
+		t.Error(got)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 
 // bound is a limit of a metric.
 type bound struct {
-	machine  bool // it is about the machine, not the build
-	scenario string
+	machine  bool   // it is about the machine, not the build
+	scenario string // "": each
 	name, of string
 	limit    float64
 	least    bool // the median must not be below the limit; otherwise not above
@@ -30,22 +30,23 @@ func healthy(cfg Config) []bound {
 	all := []bound{
 		{machine: true, scenario: "redirect", name: cpuMetric("redirect"), of: bare, limit: 0.5, spread: true},
 		{machine: true, scenario: "redirect", name: rateMetric("redirect"), of: bare, limit: 20_000, least: true},
-		{machine: true, scenario: "redirect", name: latencyMetric("redirect", 99), of: bare, limit: 5},
+		{machine: true, scenario: "redirect", name: report.LatencyMetric("redirect", 99), of: bare, limit: 5},
 		{machine: true, scenario: "create", name: rateMetric("link"), of: insert, limit: 100, least: true},
+		{machine: true, name: othersMetric, of: machineName, limit: 5},
+		{machine: true, name: stealMetric, of: machineName, limit: 2},
 		cpu("redirect", "redirect", "edge, spooling / "+bare, 1.25),
 		cpu("redirect", "redirect", "edge, shipping / "+bare, 1.5),
 		cpu("redirect", "redirect", whole+" / "+bare, 2.5),
-		{scenario: "redirect", name: latencyMetric("redirect", 99), of: whole, limit: 25},
+		{scenario: "redirect", name: report.LatencyMetric("redirect", 99), of: whole, limit: 25},
 		cpu("connections", "redirect", "edge, spooling / "+bare, 1.25),
 		cpu("connections", "HTTPS redirect", "edge, spooling, full TLS handshake / "+bare+", full TLS handshake", 1.25),
 		cpu("connections", "redirect", whole+" / "+bare, 1.75),
-		cpu("pipeline", "shipped click", "shipper / bare kafka-go produce", 1),
 		cpu("pipeline", "counted click", "worker / bare clickhouse-go insert", 3.5),
 		{scenario: "pipeline", name: "freshness p99", of: whole, limit: 2000},
 		cpu("create", "link", whole+" / "+insert, 2.5),
 		cpu("read", "list call", "last page / first page", 1.75),
-		{scenario: "read", name: latencyMetric("stats call", 99), of: "statistics, any link", limit: 100},
-		{scenario: "read", name: latencyMetric("report", 99), of: "month, any link", limit: 500},
+		{scenario: "read", name: report.LatencyMetric("stats call", 99), of: "statistics, any link", limit: 100},
+		{scenario: "read", name: report.LatencyMetric("report", 99), of: "month, any link", limit: 500},
 	}
 	for _, a := range heavyReads(new(system.API), "", nil, nil) {
 		for _, op := range []string{"shorten", "stats", "list", "report", "shared report"} {
@@ -55,22 +56,30 @@ func healthy(cfg Config) []bound {
 	return all
 }
 
-// bounds judges the metrics of a report. Bounds of metrics that it does not have are left out.
-func bounds(r *report.Report, cfg Config) (all []report.Bound) {
+// bounds judges the metrics of a report: the machine's, and with build also the build's. Bounds of metrics that it does
+// not have are left out.
+func bounds(r *report.Report, cfg Config, build bool) (all []report.Bound) {
 	for _, b := range healthy(cfg) {
-		m := r.Scenario(b.scenario).Metric(b.name, b.of)
-		if len(m.Samples) == 0 {
+		if !b.machine && !build {
 			continue
 		}
-		judged := report.Bound{Machine: b.machine, Name: b.scenario + ": " + b.name + ": " + b.of, Unit: m.Unit,
-			Measured: m.Median(),
-			Limit:    b.limit, Least: b.least}
-		if b.spread {
-			low, high := m.Range()
-			judged.Name, judged.Unit, judged.Measured = judged.Name+", range relative to the median", "ratio",
-				(high-low)/m.Median()
+		for _, s := range r.Scenarios {
+			if m := s.Metric(b.name, b.of); (b.scenario == s.Name || b.scenario == "") && len(m.Samples) > 0 {
+				all = append(all, b.judge(s.Name, m))
+			}
 		}
-		all = append(all, judged)
 	}
 	return all
+}
+
+// judge compares a metric of a scenario with the bound.
+func (b bound) judge(scenario string, m report.Metric) report.Bound {
+	judged := report.Bound{Machine: b.machine, Name: scenario + ": " + b.name + ": " + b.of, Unit: m.Unit,
+		Measured: m.Median(), Limit: b.limit, Least: b.least}
+	if b.spread {
+		low, high := m.Range()
+		judged.Name, judged.Unit, judged.Measured = judged.Name+", range relative to the median", "ratio",
+			(high-low)/m.Median()
+	}
+	return judged
 }

@@ -13,7 +13,7 @@ const (
 	coldLinks    = 200_000 // unless -links says otherwise
 	minColdLinks = 50_000  // the cache holds less than a tenth of the links
 	coldCache    = 1 << 20
-	coldRate     = 5000 // redirects per second in the open loop, unless -rate says otherwise
+	coldRate     = 5000 // redirects per second in the open loop, unless -rates says otherwise
 )
 
 // runCold measures redirects of links that are not in the cache of the edge, which has its minimum size, compared with
@@ -21,14 +21,15 @@ const (
 func runCold(ctx context.Context, r *run) error {
 	r.cfg.unlessSet("links", func() { r.cfg.Links = coldLinks })
 	r.cfg.Links = max(r.cfg.Links, minColdLinks)
-	if r.cfg.Rate == 0 {
-		r.cfg.Rate = coldRate
+	if len(r.cfg.Rates) == 0 {
+		r.cfg.Rates = []float64{coldRate}
 	}
+	r.logf("starting an edge and a link store of its own: a running service is not measured")
 	on, err := r.startEngines(ctx)
 	if err != nil {
 		return err
 	}
-	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
+	visits := r.visits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
 	visits.Uniform = true
 	r.logf("creating %d links", r.cfg.Links)
 	if _, err := system.CreateLinks(ctx, on, visits.Links); err != nil {

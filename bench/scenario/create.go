@@ -22,8 +22,8 @@ const (
 	bulkRequests = schema.MaxLinkBatch / 100 // of the rate limit, per call
 )
 
-// runCreate measures the creation of links through the API, one per call and many per call, compared with loops that
-// insert the same rows. Rates and CPU time are per link.
+// runCreate measures the creation of links through the API, one per call, compared with a loop that inserts the same
+// rows, and many per call. Rates and CPU time are per link.
 func runCreate(ctx context.Context, r *run) error {
 	service, err := r.open(ctx, workload.NewLinks(r.cfg.Links), nil)
 	if err != nil {
@@ -39,20 +39,14 @@ func runCreate(ctx context.Context, r *run) error {
 	})}
 	l := r.load(false)
 	l.Conns = min(l.Conns, bulkConns)
-	bulk := []*contender.Contender{contender.PerLink(contender.Called(service.Name, service, l, func(int) load.Source {
-		return &bulkRequest{api: service.API, created: created}
-	}), schema.MaxLinkBatch)}
+	bulk := []*contender.Contender{contender.PerLink(contender.Called(service.Name, service, l, bulkRequests,
+		func(int) load.Source { return &bulkRequest{api: service.API, created: created} }), schema.MaxLinkBatch)}
 	if r.cfg.System.Start {
 		insert, err := service.Engines.BareLinkInsert(ctx)
 		if err != nil {
 			return err
 		}
-		many, err := service.Engines.BareBulkInsert(ctx, schema.MaxLinkBatch)
-		if err != nil {
-			return err
-		}
 		single = append([]*contender.Contender{contender.LinkCalls(insert)}, single...)
-		bulk = append([]*contender.Contender{contender.PerLink(contender.LinkCalls(many), schema.MaxLinkBatch)}, bulk...)
 	}
 	if err := r.closedLoop(ctx, "link", single); err != nil {
 		return err
@@ -60,7 +54,7 @@ func runCreate(ctx context.Context, r *run) error {
 	if err := r.openLoop(ctx, "link", single[len(single)-1:]); err != nil {
 		return err
 	}
-	if err := r.closedLoop(ctx, "link of a bulk call", bulk); err != nil {
+	if err := r.closedLoop(ctx, "bulk link", bulk); err != nil {
 		return err
 	}
 	after, err := service.API.Links(ctx, 1)
@@ -87,6 +81,7 @@ func (s *shortenRequest) Check(a load.Answer) error {
 		return system.StatusError(a)
 	}
 	s.created.Add(1)
+	s.api.Made(a.Body)
 	return nil
 }
 
@@ -119,5 +114,6 @@ func (s *bulkRequest) Check(a load.Answer) error {
 		return fmt.Errorf("links are missing: %.200s", a.Body)
 	}
 	s.created.Add(schema.MaxLinkBatch)
+	s.api.Made(a.Body)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -14,6 +13,7 @@ import (
 	"linkstream/bench/contender"
 	"linkstream/bench/load"
 	"linkstream/bench/proc"
+	"linkstream/bench/report"
 	"linkstream/bench/system"
 	"linkstream/bench/workload"
 	"linkstream/schema"
@@ -33,13 +33,13 @@ var clickRates = []float64{0, 5, 100, 10_000}
 // to the store, compared with bare loops; then the whole service.
 func runPipeline(ctx context.Context, r *run) error {
 	links := workload.NewLinks(r.cfg.Links + probes)
-	visits := workload.NewVisits(links, r.cfg.Links)
+	visits := r.visits(links, r.cfg.Links)
 	service, err := r.open(ctx, links, nil)
 	if err != nil {
 		return err
 	}
 	if on := service.Engines; on != nil && on.Broker() != nil {
-		if err := errors.Join(r.measureCounting(ctx, on), r.measureShipping(ctx, on.Broker())); err != nil {
+		if err := r.measureCounting(ctx, on); err != nil {
 			return err
 		}
 	}
@@ -58,30 +58,12 @@ func (r *run) measureRates(ctx context.Context, service *system.Service, visits 
 		return nil
 	}
 	target := contender.Visited(service, visits, r.load(false)).Target
-	var hooks *clickHooks
-	counts := webhookCounts[:1]
-	if r.cfg.Webhooks {
-		var err error
-		if hooks, err = r.newClickHooks(ctx, service); err != nil {
-			return err
-		}
-		counts = webhookCounts
-	}
 	for round := range r.cfg.Rounds {
-		for _, on := range counts {
-			name := "CPU at %.0f clicks per second"
-			if hooks != nil {
-				name += fmt.Sprintf(", %d webhooks", on)
-				if err := hooks.switchTo(ctx, on); err != nil {
-					return err
-				}
-			}
-			for _, rate := range clickRates {
-				err := r.measureCPU(round, fmt.Sprintf(name, rate), service,
-					func() (int64, error) { return r.visitAt(ctx, service, hooks, target, rate) })
-				if err != nil {
-					return err
-				}
+		for _, rate := range clickRates {
+			err := r.measureCPU(round, fmt.Sprintf("CPU at %.0f clicks per second", rate), service,
+				func() error { return r.visitAt(ctx, service, target, rate) })
+			if err != nil {
+				return err
 			}
 		}
 	}
@@ -90,14 +72,14 @@ func (r *run) measureRates(ctx context.Context, service *system.Service, visits 
 
 // measureCPU measures the CPU time of each process of a service while clicks are made and counted.
 func (r *run) measureCPU(round int, name string, service *system.Service,
-	visit func() (clicks int64, err error)) error {
+	visit func() error) error {
+	defer r.watch()()
 	before, err := proc.ReadAll(service.Processes)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	clicks, err := visit()
-	if err != nil {
+	if err := visit(); err != nil {
 		return err
 	}
 	after, err := proc.ReadAll(service.Processes)
@@ -110,41 +92,27 @@ func (r *run) measureCPU(round int, name string, service *system.Service,
 		share := 100 * used.Seconds() / time.Since(began).Seconds()
 		sum += share
 		r.Add(name, p.Name, "% of a core", share)
-		if r.cfg.Webhooks && clicks > 0 {
-			r.Add(strings.Replace(name, "CPU", "CPU per click", 1), p.Name, "µs", float64(used.Microseconds())/float64(clicks))
-		}
 	}
 	r.logf("%s: %s: %.1f %% of a core", r.roundName(round+1), name, sum)
 	return nil
 }
 
-// visitAt visits links at a rate for half of -duration, returns the number of clicks, and waits until the clicks are
-// counted and, unless hooks is nil, have been delivered to webhooks.
-func (r *run) visitAt(ctx context.Context, service *system.Service, hooks *clickHooks, target load.Target,
-	rate float64) (clicks int64, err error) {
-	window := r.cfg.Duration / 2
+// visitAt visits links at a rate for -duration, and waits until the clicks are counted.
+func (r *run) visitAt(ctx context.Context, service *system.Service, target load.Target, rate float64) error {
+	window := r.cfg.Duration
 	if rate == 0 {
-		select {
-		case <-time.After(window):
-		case <-ctx.Done():
-		}
-		return 0, ctx.Err()
-	}
-	before := int64(0)
-	if hooks != nil {
-		before = hooks.received.Load()
+		waiting, cancel := context.WithTimeout(ctx, window)
+		defer cancel()
+		<-waiting.Done()
+		return ctx.Err()
 	}
 	target.Conns = min(target.Conns, max(1, int(rate)))
 	result, err := load.Open(ctx, target, rate, window)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	r.check(fmt.Sprintf("redirects due at %.0f per second but not sent", rate), 0, result.Unsent)
-	err = service.Counted.Await(ctx, result.Answers)
-	if err == nil && hooks != nil {
-		err = hooks.awaitDelivered(ctx, before, result.Answers)
-	}
-	return result.Answers, err
+	r.AddAt(rate, report.UnsentMetric("redirect"), service.Name, "", float64(result.Unsent))
+	return service.Counted.Await(ctx, result.Answers)
 }
 
 // measureCounting measures workers that count the clicks of a topic into the store.
@@ -162,23 +130,6 @@ func (r *run) measureCounting(ctx context.Context, on system.Engines) error {
 	err = errors.Join(r.closedLoop(ctx, "counted click", []*contender.Contender{bare, count.Contender}), count.Close(ctx))
 	r.check("clicks in the stores of all rounds", int64(r.cfg.Clicks)*int64(count.Rounds), count.Stored)
 	return err
-}
-
-// measureShipping measures clicks on their way from the spool to a topic.
-func (r *run) measureShipping(ctx context.Context, broker *system.Broker) error {
-	topics := broker.Topics("shipped")
-	client, err := contender.CreateTopics(ctx, topics)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	ship := contender.Ship(client, r.group.Path("shipping"), r.cfg.Clicks)
-	bare := contender.Produce(topics, r.cfg.Clicks)
-	if err := r.closedLoop(ctx, "shipped click", []*contender.Contender{bare, ship.Contender}); err != nil {
-		return err
-	}
-	r.check("clicks that the broker acknowledged in all rounds", int64(r.cfg.Clicks)*int64(ship.Rounds), ship.Shipped)
-	return nil
 }
 
 // fillTopic creates the topic of clicks and produces clicks to it, one lane per partition.
@@ -201,7 +152,7 @@ func (r *run) fillTopic(ctx context.Context, topics stream.Config) error {
 
 // fillPartition produces a partition's share of the clicks.
 func fillPartition(ctx context.Context, client *stream.Client, partition, partitions, clicks, links int) error {
-	visitors, popularity := workload.Visitors(), load.NewPopularity(links, uint64(partition))
+	visitors, popularity := workload.Visitors(workload.DefaultVisitors), load.NewPopularity(links, uint64(partition))
 	lane := schema.Lane{Incarnation: schema.Incarnation([]byte("benchmark clicks")), Number: uint32(partition)}
 	var batch stream.Batch
 	var encoded []byte

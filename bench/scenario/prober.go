@@ -34,7 +34,7 @@ func (r *run) measureFreshness(ctx context.Context, service *system.Service, vis
 	if err := r.closedLoop(ctx, "redirect", whole); err != nil {
 		return err
 	}
-	rate, all, p := r.openRate("redirect", whole), load.NewHistogram(), newProber(service, visits)
+	rate, all, p := r.openRates("redirect", whole)[0], load.NewHistogram(), newProber(service, visits)
 	for round := range r.cfg.Rounds {
 		o, err := r.probe(ctx, p, whole[0], rate)
 		if err != nil {
@@ -43,7 +43,7 @@ func (r *run) measureFreshness(ctx context.Context, service *system.Service, vis
 		for _, q := range []float64{50, 90, 99} { // a round has a few hundred probes
 			r.Add(fmt.Sprintf("freshness p%v", q), service.Name, "ms", millis(p.times.ValueAtPercentile(q)))
 		}
-		r.addCPU(cpuMetric("redirect")+openLoop, whole, []contender.Outcome{o})
+		r.addCPU(rate, cpuMetric("redirect")+openLoop, whole, []contender.Outcome{o})
 		all.Merge(p.times)
 		r.logf("%s: %.0f redirects/s, freshness of %d clicks: p50 %.0f ms, p99 %.0f ms", r.roundName(round+1), rate,
 			p.times.TotalCount(), millis(p.times.ValueAtPercentile(50)), millis(p.times.ValueAtPercentile(99)))
@@ -54,13 +54,13 @@ func (r *run) measureFreshness(ctx context.Context, service *system.Service, vis
 
 // probe runs the prober during one round of an open loop.
 func (r *run) probe(ctx context.Context, p *prober, c *contender.Contender, rate float64) (contender.Outcome, error) {
-	return c.Measure(ctx, func(ctx context.Context) (load.Result, error) {
+	return r.round(ctx, c, func(ctx context.Context) (load.Result, error) {
 		probing, stop := context.WithCancel(ctx)
 		defer stop()
 		var probed sync.WaitGroup
 		var failed error
 		probed.Go(func() { failed = p.run(ctx, probing.Done()) })
-		result, err := load.Open(ctx, c.Target, rate, r.cfg.Duration/time.Duration(r.cfg.Rounds))
+		result, err := load.Open(ctx, c.Target, rate, r.cfg.Duration)
 		stop()
 		probed.Wait()
 		result.Answers += p.times.TotalCount()

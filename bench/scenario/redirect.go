@@ -2,43 +2,32 @@ package scenario
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"math"
 	"runtime"
 	"slices"
+	"time"
 
 	"linkstream/bench/contender"
+	"linkstream/bench/load"
+	"linkstream/bench/report"
 	"linkstream/bench/system"
 	"linkstream/bench/workload"
 )
 
 // runRedirect measures redirects on lasting connections.
 func runRedirect(ctx context.Context, r *run) error {
-	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
-	links := min(r.cfg.Links, ruledLinks)
-	ruled, limited := workload.NewVisits(workload.NewLinks(links), links),
-		workload.NewVisits(workload.NewLinks(1), 1).WithoutBots()
-	service, err := r.open(ctx, visits.Links, func(ctx context.Context, on system.Engines) error {
-		return errors.Join(system.CreateExtendedLinks(ctx, on, "rules", ruled.Links, system.Rules),
-			system.CreateExtendedLinks(ctx, on, "limit", limited.Links, system.Limit))
-	})
+	visits := r.visits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
+	service, err := r.open(ctx, visits.Links, nil)
 	if err != nil {
 		return err
 	}
-	return r.measureRedirects(ctx, service, visits, extended{"rules", ruled}, extended{"a limit", limited})
-}
-
-// ruledLinks bounds the links with rules, which are created one at a time.
-const ruledLinks = 1000
-
-// extended are visits to links that have what the name says.
-type extended struct {
-	name   string
-	visits *workload.Visits
+	return r.measureRedirects(ctx, service, visits)
 }
 
 // runConnections measures redirects on new connections, one per redirect, and by HTTPS.
 func runConnections(ctx context.Context, r *run) error {
-	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
+	visits := r.visits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
 	visits.Reconnect = true
 	service, err := r.open(ctx, visits.Links, nil)
 	if err != nil {
@@ -50,51 +39,46 @@ func runConnections(ctx context.Context, r *run) error {
 	return r.measureSecure(ctx, service.Engines, visits.Links)
 }
 
-// measureRedirects measures the whole service and peers and, if the run has started the service, bare servers and the
-// edge alone, also with links that have behaviours.
-func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits *workload.Visits,
-	with ...extended) error {
+// measureRedirects measures the whole service, bare servers and peers and, if the run has started the service, the edge
+// alone.
+func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits *workload.Visits) error {
 	whole := contender.Visited(service, visits, r.load(visits.Reconnect))
 	starter := r.starter(service.Engines, visits)
 	peers, err := r.peers(starter, false)
 	if err != nil {
 		return err
 	}
-	contenders, open := append(peers, whole), []*contender.Contender{whole}
-	var counters []*system.Counter
-	if r.cfg.System.Start {
-		servers, err := bareServers(ctx, starter)
-		if err != nil {
-			return err
-		}
-		spooling, recorded, err := starter.SpoolingEdge(ctx)
-		if err != nil {
-			return err
-		}
-		// The latency of the bare server is the part that the machine has in every latency.
-		contenders, counters, open = slices.Concat(servers, peers), append(counters, recorded),
-			append(servers[:1:1], peers...)
-		contenders, open = append(contenders, spooling), append(open, spooling)
-		for _, x := range with {
-			edge, recorded, err := r.starter(service.Engines, x.visits).ExtendedEdge(ctx, x.name)
-			if err != nil {
-				return err
-			}
-			contenders, counters = append(contenders, edge), append(counters, recorded)
-		}
-		if service.Engines.Broker() != nil {
-			shipping, shipped, err := starter.ShippingEdge(ctx)
-			if err != nil {
-				return err
-			}
-			contenders, counters, open = append(contenders, shipping), append(counters, shipped), append(open, shipping)
-		}
-		contenders, open = append(contenders, whole), append(open, whole)
-	}
-	if err := r.closedLoop(ctx, "redirect", contenders); err != nil {
+	servers, err := bareServers(ctx, starter, nil)
+	if err != nil {
 		return err
 	}
-	if err := r.openLoop(ctx, "redirect", open); err != nil {
+	// The latency of the bare server is the part that the machine has in every latency.
+	contenders, open := slices.Concat(servers, peers), append(servers[:1:1], peers...)
+	var counters []*system.Counter
+	if r.cfg.System.Start {
+		starts := []contender.StartEdge{starter.SpoolingEdge}
+		if service.Engines.Broker() != nil {
+			starts = append(starts, starter.ShippingEdge)
+		}
+		for _, start := range starts {
+			edge, recorded, err := start(ctx)
+			if err != nil {
+				return err
+			}
+			contenders, open, counters = append(contenders, edge), append(open, edge), append(counters, recorded)
+		}
+	}
+	idle, err := r.measureIdle(ctx, whole)
+	if err != nil {
+		return err
+	}
+	if err := r.closedLoop(ctx, "redirect", append(contenders, whole)); err != nil {
+		return err
+	}
+	if err := r.answer(ctx, whole, idle); err != nil {
+		return err
+	}
+	if err := r.openLoop(ctx, "redirect", append(open, whole)); err != nil {
 		return err
 	}
 	if err := r.checkCounters(ctx, counters...); err != nil {
@@ -103,14 +87,101 @@ func (r *run) measureRedirects(ctx context.Context, service *system.Service, vis
 	return r.verify(ctx, service, visits)
 }
 
+const (
+	lowRate   = 1000 // at which the answer has the CPU time
+	sloSteps  = 5    // of the search for the highest rate: the last one is a 32nd of the highest rate
+	sloRetry  = 0.9  // of a rate that does not hold in all rounds
+	sloLowest = 10
+)
+
+// answer answers what engineers ask: how many redirects per second within the limit of the latency, and how many cores
+// at a low rate and without visitors.
+func (r *run) answer(ctx context.Context, whole *contender.Contender, idle string) error {
+	if err := r.openLoopAt(ctx, "redirect", lowRate, []*contender.Contender{whole}); err != nil {
+		return err
+	}
+	rate, err := r.searchRate(ctx, whole)
+	if err != nil {
+		return err
+	}
+	limit := fmt.Sprintf("p%v ≤ %v", r.cfg.SLO.Percentile, r.cfg.SLO.Limit)
+	first := fmt.Sprintf("%s: no rate keeps to %s, or rounds are too short to say", whole.Name, limit)
+	if rate > 0 {
+		achieved := r.At(report.AchievedMetric("redirect"), whole.Name, rate).Median()
+		r.Add("redirects per second at "+limit, whole.Name, "1/s", achieved)
+		first = fmt.Sprintf("%s: %.0f redirects/s at %s", whole.Name, achieved, limit)
+	}
+	second := "unknown cores"
+	if cores := r.At(report.CoresMetric("redirect"), whole.Name, lowRate); len(cores.Samples) > 0 {
+		second = fmt.Sprintf("%.3f cores", cores.Median())
+	}
+	r.Answer = []string{first, fmt.Sprintf("%s: %s at %d redirects/s", whole.Name, second, lowRate),
+		whole.Name + ": idle " + idle}
+	return nil
+}
+
+// searchRate returns the highest rate at which a contender keeps up within the limit of the latency, by halving, and
+// then in the rounds of an open loop; 0 if there is none.
+func (r *run) searchRate(ctx context.Context, c *contender.Contender) (float64, error) {
+	low, high := 0.0, r.Metric(rateMetric("redirect"), c.Name).Median()
+	for range sloSteps {
+		rate := (low + high) / 2
+		o, err := r.round(ctx, c, func(ctx context.Context) (load.Result, error) { return c.Open(ctx, rate, r.cfg.Duration) })
+		if err != nil {
+			return 0, err
+		}
+		if reached := time.Duration(o.Result.Latency.ValueAtPercentile(r.cfg.SLO.Percentile)); o.Rate >= report.Kept*rate &&
+			o.Result.Unsent == 0 && reached <= r.cfg.SLO.Limit {
+			low = rate
+		} else {
+			high = rate
+		}
+		r.logf("search for %v: asked for %.0f, the highest rate is %.0f to %.0f", &r.cfg.SLO, rate, low, high)
+	}
+	for ; low >= sloLowest; low *= sloRetry {
+		low = math.Round(low)
+		if err := r.openLoopAt(ctx, "redirect", low, []*contender.Contender{c}); err != nil {
+			return 0, err
+		}
+		within := r.At(report.LatencyMetric("redirect", r.cfg.SLO.Percentile), c.Name, low)
+		if len(within.Samples) == 0 {
+			return 0, nil
+		}
+		if !r.Saturated("redirect", c.Name, low) && within.Median() <= millis(r.cfg.SLO.Limit.Nanoseconds()) {
+			return low, nil
+		}
+	}
+	return 0, nil
+}
+
+// measureIdle measures the CPU time and the memory of a contender without load.
+func (r *run) measureIdle(ctx context.Context, c *contender.Contender) (string, error) {
+	if len(c.Processes) == 0 {
+		return "unknown", nil
+	}
+	o, err := r.round(ctx, c, func(ctx context.Context) (load.Result, error) {
+		waiting, cancel := context.WithTimeout(ctx, r.cfg.Duration)
+		defer cancel()
+		<-waiting.Done()
+		return load.Result{Elapsed: r.cfg.Duration}, ctx.Err()
+	})
+	var memory float64
+	for _, cost := range o.Costs {
+		memory += cost.Memory
+	}
+	r.Add("CPU without load", c.Name, "% of a core", 100*o.Cores)
+	return fmt.Sprintf("%.2f %% of a core, %.0f MiB", 100*o.Cores, memory), err
+}
+
 // bareServers starts the servers that redirect and do nothing else. All contenders are compared with the first one, and
-// with an nginx that has as many workers as an edge has threads.
-func bareServers(ctx context.Context, starter *contender.Starter) ([]*contender.Contender, error) {
-	bare, err := starter.Bare(ctx, nil)
+// with an nginx that has as many workers as an edge has threads. With a certificate they serve HTTPS.
+func bareServers(ctx context.Context, starter *contender.Starter,
+	cert *system.Certificate) ([]*contender.Contender, error) {
+	bare, err := starter.Bare(ctx, cert)
 	if err != nil {
 		return nil, err
 	}
-	nginx, err := starter.Nginx(ctx, runtime.NumCPU(), nil)
+	nginx, err := starter.Nginx(ctx, runtime.NumCPU(), cert)
 	if err != nil || nginx == nil {
 		return []*contender.Contender{bare}, err
 	}
@@ -129,6 +200,9 @@ func (r *run) peers(starter *contender.Starter, secure bool) (all []*contender.C
 			return nil, err
 		}
 		c.Reference = true
+		for _, process := range c.Processes {
+			r.outside = append(r.outside, process.PIDs...)
+		}
 		all = append(all, c)
 	}
 	return all, nil
@@ -150,9 +224,9 @@ func (r *run) measureSecure(ctx context.Context, on system.Engines, links worklo
 	if err != nil {
 		return err
 	}
-	starter := r.starter(on, workload.NewVisits(links, r.cfg.Links))
+	starter := r.starter(on, r.visits(links, r.cfg.Links))
 	starter.Load.TLS = true
-	servers, recorded, err := starter.SecureServers(ctx, cert)
+	servers, err := bareServers(ctx, starter, &cert)
 	if err != nil {
 		return err
 	}
@@ -160,9 +234,13 @@ func (r *run) measureSecure(ctx context.Context, on system.Engines, links worklo
 	if err != nil {
 		return err
 	}
-	servers = slices.Insert(servers, len(servers)-1, peers...)
+	edge, recorded, err := starter.SecureEdge(ctx, cert)
+	if err != nil {
+		return err
+	}
+	servers = append(append(servers, peers...), edge)
 	for _, kind := range secureLoads {
-		starter.Visits = workload.NewVisits(links, r.cfg.Links)
+		starter.Visits = r.visits(links, r.cfg.Links)
 		starter.Visits.Reconnect = kind.reconnect
 		starter.Load.Reconnect, starter.Load.Resume = kind.reconnect, kind.resume
 		var contenders []*contender.Contender

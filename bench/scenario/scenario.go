@@ -24,29 +24,28 @@ const all = "all"
 type Scenario struct {
 	Name    string
 	Summary string
-	apart   bool // not part of all: it takes long, or it needs more CPUs than it measures
+	apart   bool // not part of all: it takes long
+	own     bool // does not measure a running service
 	run     func(context.Context, *run) error
 }
 
 // All returns the scenarios.
 func All() []Scenario {
 	return []Scenario{
-		{"redirect", "redirects on lasting connections, beside bare servers and peers", false, runRedirect},
-		{"connections", "redirects on new connections, and by HTTPS, beside bare servers and peers", false, runConnections},
-		{"cold", "redirects of links that are not in the edge's cache, beside a bare look-up", true, runCold},
-		{"create", "new links, one per call and 1000 per call, beside a bare insert", false, runCreate},
-		{"read", "statistics, reports and lists of an account with -clicks", false, runRead},
-		{"pipeline", "clicks from the redirect to the statistics: CPU per click beside bare loops, freshness, CPU at low " +
-			"rates", false, runPipeline},
-		{"abuse", "latency of others while somebody floods the service, beside a quiet time", true, runAbuse},
-		{"scale", "redirects of 1, 2 and 4 edges, clicks counted by 1, 2 and 4 workers and from 8, 64 and 256 partitions",
-			true, runScale},
+		{"redirect", "redirects on lasting connections, beside bare servers and peers", false, false, runRedirect},
+		{"connections", "redirects on new connections, and by HTTPS, beside the same", false, false, runConnections},
+		{"cold", "redirects of links that are not in the edge's cache, beside a bare look-up", true, true, runCold},
+		{"create", "new links, one per call and 1000 per call, beside a bare insert", false, false, runCreate},
+		{"read", "statistics, reports and lists of an account with -clicks", false, false, runRead},
+		{"pipeline", "clicks from the redirect to the statistics: CPU per click, freshness, CPU at low rates", false, false,
+			runPipeline},
+		{"abuse", "latency of others while somebody floods the service, beside a quiet time", true, true, runAbuse},
 	}
 }
 
 // Run runs the scenarios with the given names one after the other, each with engines and services of its own. The name
 // "all" stands for every scenario that is not marked as separate. If there is no error, the report is complete, even if
-// checks failed.
+// checks failed. With an error, it has the rounds up to then, or is nil.
 func Run(ctx context.Context, names []string, cfg Config, progress io.Writer) (r *report.Report, err error) {
 	scenarios, err := find(names)
 	if err != nil {
@@ -73,16 +72,20 @@ func Run(ctx context.Context, names []string, cfg Config, progress io.Writer) (r
 		fmt.Fprintf(progress, "\n%s: %s\n", s.Name, s.Summary)
 		one := &run{cfg: cfg, progress: progress, began: time.Now(),
 			Scenario: &report.Scenario{Name: s.Name, Summary: s.Summary}}
-		if err := one.measure(ctx, s); err != nil {
-			return nil, fmt.Errorf("run scenario %s: %w", s.Name, err)
-		}
+		err = one.measure(ctx, s)
 		r.Scenarios, r.Engines = append(r.Scenarios, one.Scenario), one.engines
+		if err != nil {
+			err = fmt.Errorf("run scenario %s: %w", s.Name, err)
+			if len(r.Scenarios) == 1 && len(one.Metrics) == 0 {
+				return nil, err
+			}
+			one.Checks, r.Incomplete = nil, err.Error()
+			break
+		}
 	}
 	r.Seconds = time.Since(r.Began).Seconds()
-	if len(scenarios) > 1 || scenarios[0].apart {
-		r.Bounds = bounds(r, cfg)
-	}
-	return r, nil
+	r.Bounds = bounds(r, cfg, err == nil && (len(scenarios) > 1 || scenarios[0].apart))
+	return r, err
 }
 
 // find returns the scenarios with the given names.
@@ -126,6 +129,7 @@ type run struct {
 	group    *proc.Group
 	launcher *system.Launcher
 	engines  []string
+	outside  []int // processes that are measured and that the run has not started
 	progress io.Writer
 	began    time.Time
 }
@@ -137,7 +141,31 @@ func (r *run) measure(ctx context.Context, s Scenario) (err error) {
 		return err
 	}
 	r.launcher = system.NewLauncher(r.cfg.System, r.group, r.logf)
+	if err := r.probeTargets(ctx, s); err != nil {
+		return errors.Join(err, r.group.Close())
+	}
 	return errors.Join(s.run(ctx, r), r.group.Close())
+}
+
+// probeTargets asks each peer, and each token of a running service, for one answer before anything is measured.
+func (r *run) probeTargets(ctx context.Context, s Scenario) error {
+	starter := r.starter(nil, r.visits(workload.NewLinks(1), 1))
+	for _, secure := range []bool{false, true} {
+		starter.Load.TLS = secure
+		peers, err := r.peers(starter, secure)
+		for _, p := range peers {
+			if probed := load.Probe(ctx, p.Target); probed != nil {
+				err = errors.Join(err, fmt.Errorf("-peer: %s: %w", p.Name, probed))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if r.cfg.System.Start || s.own {
+		return nil
+	}
+	return r.launcher.Probe(ctx)
 }
 
 // logf writes a line of progress.
@@ -158,10 +186,16 @@ func (r *run) startEngines(ctx context.Context) (system.Engines, error) {
 func (r *run) open(ctx context.Context, links workload.Links,
 	fill func(context.Context, system.Engines) error) (*system.Service, error) {
 	s, err := r.launcher.Open(ctx, links, fill)
-	if err == nil && s.Engines != nil {
+	if err != nil {
+		return nil, err
+	}
+	if s.Engines != nil {
 		r.engines = s.Engines.Versions()
 	}
-	return s, err
+	for _, p := range slices.Concat(s.AtEdge, s.AtAPI) {
+		r.outside = append(r.outside, p.PIDs...)
+	}
+	return s, nil
 }
 
 // store stores the clicks of a history.
@@ -180,6 +214,13 @@ func (r *run) starter(on system.Engines, visits *workload.Visits) *contender.Sta
 		Progress: r.logf}
 }
 
+// visits returns visits to the first visited links.
+func (r *run) visits(links workload.Links, visited int) *workload.Visits {
+	v := workload.NewVisits(links, visited, r.cfg.Visitors)
+	v.Short = r.cfg.Headers == shortHeaders
+	return v
+}
+
 // load returns the load on each server.
 func (r *run) load(reconnect bool) contender.Load {
 	return contender.Load{Conns: r.cfg.Conns, Reconnect: reconnect}
@@ -187,7 +228,7 @@ func (r *run) load(reconnect bool) contender.Load {
 
 // called returns the whole service as the clients of its API use it.
 func (r *run) called(name string, s *system.Service, source func(conn int) load.Source) *contender.Contender {
-	return contender.Called(name, s, r.load(false), source)
+	return contender.Called(name, s, r.load(false), 1, source)
 }
 
 // check adds a count that must be exact.

@@ -9,18 +9,26 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"linkstream/api/ratelimit"
 	"linkstream/bench/load"
+	"linkstream/bench/workload"
+	"linkstream/schema"
 )
 
 const (
 	callTimeout = 30 * time.Second
 	maxAnswer   = 4 << 20
 	tokenTurn   = 1900 // requests with one token before the next one is used
+	// tokenRate is the requests per second of a load with one token of a running system. It leaves a fifth of the limit
+	// to calls that are not load.
+	tokenRate = 0.8 * ratelimit.RequestLimit / 60
 )
 
 // API is a client of the API. It rotates through its tokens and waits where the rate limit requires it.
@@ -28,6 +36,11 @@ type API struct {
 	base    string
 	tokens  *tokens // other clients may share them
 	session string  // secret of a session of the dashboard; "": none
+	// Quota is the requests per second that the tokens of a running system allow a load; 0: enough for any.
+	Quota float64
+
+	mu   sync.Mutex
+	made []string // hashes of links in a running system
 }
 
 // tokens are API tokens of one account.
@@ -77,6 +90,59 @@ func (a *API) Shorten(ctx context.Context, hash, url string) error {
 		return err
 	}
 	return a.call(ctx, http.MethodPost, "/api/v1/shorten", body, http.StatusCreated, new(any))
+}
+
+// create creates links, many per call.
+func (a *API) create(ctx context.Context, links workload.Links) error {
+	var all []map[string]string
+	for i := range links.Count {
+		a.made = append(a.made, links.Hash(i)) // also if the answer is lost
+		all = append(all, map[string]string{"long_url": links.URL(i), "custom_alias": links.Hash(i)})
+	}
+	return a.callMany(ctx, "/api/v1/links/bulk", all, "created")
+}
+
+// Made notes the hashes in an answer with new links, which deleteMade deletes from a running system.
+func (a *API) Made(answer []byte) {
+	if a.Quota == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, hash := range madeHash.FindAllSubmatch(answer, -1) {
+		a.made = append(a.made, string(hash[1]))
+	}
+}
+
+var madeHash = regexp.MustCompile(`"hash":"([^"]+)"`)
+
+// deleteMade moves all links of the run to the trash, also if the run has been interrupted.
+func (a *API) deleteMade() error {
+	ctx, cancel := context.WithTimeout(context.Background(), AwaitTimeout)
+	defer cancel()
+	var all []map[string]string
+	for _, hash := range a.made {
+		all = append(all, map[string]string{"hash": hash})
+	}
+	return a.callMany(ctx, "/api/v1/links/bulk/delete", all, "") // not all may exist
+}
+
+// callMany makes calls for many links. done, unless empty, is the number in an answer that counts all of them.
+func (a *API) callMany(ctx context.Context, path string, all []map[string]string, done string) error {
+	for links := range slices.Chunk(all, schema.MaxLinkBatch) {
+		body, err := json.Marshal(map[string]any{"links": links})
+		if err != nil {
+			return err
+		}
+		answer := map[string]any{}
+		if err := a.call(ctx, http.MethodPost, path, body, http.StatusOK, &answer); err != nil {
+			return err
+		}
+		if done != "" && answer[done] != float64(len(links)) {
+			return fmt.Errorf("%s: %v of %d links are %s", path, answer[done], len(links), done)
+		}
+	}
+	return nil
 }
 
 // Share shares a report, of a link or by {} of the account, and returns its path.

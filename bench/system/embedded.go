@@ -96,7 +96,7 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 	args := append(e.launcher.secureFlags(s), "-data", e.data, "-edge.listen", s.Edge,
 		"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-api.webhook-allow", "127.0.0.0/8", "-ops.listen",
 		s.ops.edge, "-log.level", "warn")
-	child, err := e.launcher.group.Start(proc.AnyCPU, standalone, nil, program, args...)
+	child, err := e.launcher.group.Start(standalone, nil, program, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -109,61 +109,30 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 // BareLinkInsert returns transactions of one row each, synced to the disk. SQLite has one writer at a time, so one
 // goroutine is as fast as many.
 func (e *embedded) BareLinkInsert(ctx context.Context) (LinkCall, error) {
-	db, account, err := e.openBare(ctx, "bare.db")
+	path := e.launcher.group.Path("bare.db")
+	store, err := linksqlite.Open(ctx, path) // creates the tables
 	if err != nil {
 		return LinkCall{}, err
 	}
+	account := schema.Account{Email: accountEmail, CreatedAt: time.Now()}
+	if err := errors.Join(store.CreateAccount(ctx, &account), store.Close()); err != nil {
+		return LinkCall{}, err
+	}
+	db, err := sql.Open("sqlite", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL")
+	if err != nil {
+		return LinkCall{}, fmt.Errorf("open %q: %w", path, err)
+	}
+	e.launcher.group.OnClose(db.Close)
+	db.SetMaxOpenConns(1)
 	insert, err := db.PrepareContext(ctx, insertLink)
 	if err != nil {
 		return LinkCall{}, err
 	}
 	links, now := workload.NewLinks(workload.MaxLinks), time.Now().UnixMilli()
 	return LinkCall{"bare SQLite insert", 1, func(ctx context.Context, n int64) error {
-		_, err := insert.ExecContext(ctx, account, links.Hash(int(n)), links.URL(int(n)), n, now)
+		_, err := insert.ExecContext(ctx, account.ID, links.Hash(int(n)), links.URL(int(n)), n, now)
 		return err
 	}}, nil
-}
-
-// BareBulkInsert returns transactions of the given number of rows, synced to the disk.
-func (e *embedded) BareBulkInsert(ctx context.Context, rows int) (LinkCall, error) {
-	db, account, err := e.openBare(ctx, "bare-bulk.db")
-	if err != nil {
-		return LinkCall{}, err
-	}
-	insert, err := db.PrepareContext(ctx, insertLink)
-	if err != nil {
-		return LinkCall{}, err
-	}
-	links, now := workload.NewLinks(workload.MaxLinks), time.Now().UnixMilli()
-	return LinkCall{fmt.Sprintf("bare SQLite insert of %d rows", rows), 1, func(ctx context.Context, n int64) error {
-		tx, err := db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		hashes, urls := bulkRows(links, rows, n)
-		for i, hash := range hashes {
-			if _, err := tx.StmtContext(ctx, insert).ExecContext(ctx, account, hash, urls[i], n*int64(rows)+int64(i),
-				now); err != nil {
-				return err
-			}
-		}
-		return tx.Commit()
-	}}, nil
-}
-
-// openBare opens a file with the tables of a link store and one account, for one writer.
-func (e *embedded) openBare(ctx context.Context, name string) (db *sql.DB, account int64, err error) {
-	path := e.launcher.group.Path(name)
-	if account, err = e.createTables(ctx, path); err != nil {
-		return nil, 0, err
-	}
-	if db, err = sql.Open("sqlite", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL"); err != nil {
-		return nil, 0, fmt.Errorf("open %q: %w", path, err)
-	}
-	e.launcher.group.OnClose(db.Close)
-	db.SetMaxOpenConns(1)
-	return db, account, nil
 }
 
 // BareLinkLookup returns look-ups of one row each, on connections of their own.
@@ -183,17 +152,6 @@ func (e *embedded) BareLinkLookup(ctx context.Context, links workload.Links) (Li
 		var url string
 		return find.QueryRowContext(ctx, links.Hash(rand.IntN(links.Count))).Scan(&id, &url)
 	}}, nil
-}
-
-// createTables creates the tables of a link store at path, with one account.
-func (e *embedded) createTables(ctx context.Context, path string) (account int64, err error) {
-	store, err := linksqlite.Open(ctx, path)
-	if err != nil {
-		return 0, err
-	}
-	a := schema.Account{Email: accountEmail, CreatedAt: time.Now()}
-	err = store.CreateAccount(ctx, &a)
-	return a.ID, errors.Join(err, store.Close())
 }
 
 // ClickProcesses returns nil: SQLite is part of each program.

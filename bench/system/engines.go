@@ -29,9 +29,6 @@ type Engines interface {
 	EdgeCommand(ctx context.Context) (program string, args []string, err error)
 	// BareLinkInsert returns an insert of one link without any of the system's code.
 	BareLinkInsert(ctx context.Context) (LinkCall, error)
-	// BareBulkInsert returns an insert of rows links without any of the system's code, in one transaction with the checks
-	// of a bulk call: that the account exists and that the hashes are free.
-	BareBulkInsert(ctx context.Context, rows int) (LinkCall, error)
 	// BareLinkLookup returns a look-up of any of the links, without any of the system's code.
 	BareLinkLookup(ctx context.Context, links workload.Links) (LinkCall, error)
 	// ClickProcesses returns the processes of the store of clicks. It returns nil if they are unknown, or if the store is

@@ -44,7 +44,7 @@ func (r *realEngines) startNode(ctx context.Context, s *Service, program, name s
 		return proc.Process{}, err
 	}
 	args = append(append(args, TopicFlags(r.topics())...), "-log.level", "warn")
-	child, err := r.launcher.group.Start(proc.AnyCPU, name, nil, path, args...)
+	child, err := r.launcher.group.Start(name, nil, path, args...)
 	if err != nil {
 		return proc.Process{}, err
 	}

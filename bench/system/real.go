@@ -303,35 +303,6 @@ func (r *realEngines) BareLinkInsert(context.Context) (LinkCall, error) {
 	}}, nil
 }
 
-// BareBulkInsert inserts by one statement with an array per column. Its ordinals are above those that BareLinkInsert
-// takes in the same account.
-func (r *realEngines) BareBulkInsert(_ context.Context, rows int) (LinkCall, error) {
-	links := workload.NewLinks(workload.MaxLinks)
-	return LinkCall{fmt.Sprintf("bare pgx insert of %d rows", rows), bareConns, func(ctx context.Context, n int64) error {
-		hashes, urls := bulkRows(links, rows, n)
-		tag, err := r.pool.Exec(ctx, `
-			WITH owner AS MATERIALIZED (SELECT id FROM accounts WHERE id = 1 FOR NO KEY UPDATE)
-			INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
-			SELECT owner.id, 0, w.hash, w.url, true, $3 + w.place, $4
-			FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (hash, url, place), owner
-			ON CONFLICT (domain_id, hash) DO NOTHING`, hashes, urls, 1<<41+n*int64(rows), time.Now())
-		if err == nil && tag.RowsAffected() != int64(rows) {
-			err = fmt.Errorf("%d of %d rows are inserted", tag.RowsAffected(), rows)
-		}
-		return err
-	}}, nil
-}
-
-// bulkRows returns the hashes and URLs of the nth rows.
-func bulkRows(links workload.Links, rows int, n int64) (hashes, urls []string) {
-	for i := range rows {
-		row := int(n)*rows + i
-		hashes = append(hashes, links.Hash(row))
-		urls = append(urls, links.URL(row))
-	}
-	return hashes, urls
-}
-
 // BareLinkLookup returns look-ups of one row each.
 func (r *realEngines) BareLinkLookup(_ context.Context, links workload.Links) (LinkCall, error) {
 	return LinkCall{"bare pgx look-up", bareConns, func(ctx context.Context, _ int64) error {

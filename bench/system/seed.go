@@ -91,40 +91,6 @@ func CreateCatalogue(ctx context.Context, on Engines, firstID int64, links workl
 	return c, checkLinks(ctx, store, account.ID, firstID, links)
 }
 
-// Rules ask what most rules ask, and lead to a URL.
-func Rules(url string) *schema.Behaviour {
-	return &schema.Behaviour{Rules: []schema.Rule{
-		{Name: "phones", If: schema.Conditions{Device: []string{"mobile"}, OS: []string{"iOS"}}, URL: url},
-		{Name: "germans", If: schema.Conditions{Language: []string{"de"}}, URL: url}}}
-}
-
-// Limit is a limit of clicks that no benchmark uses up.
-func Limit(string) *schema.Behaviour { return &schema.Behaviour{MaxClicks: schema.MaxClickLimit} }
-
-// CreateExtendedLinks adds an account whose links have behaviours to the store of a system that has yet to start.
-func CreateExtendedLinks(ctx context.Context, on Engines, name string, links workload.Links,
-	extension func(url string) *schema.Behaviour) (err error) {
-	store, err := on.OpenLinks(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	account := schema.Account{Email: name + "@localhost", PasswordHash: auth.HashPassword(auth.NewPassword()),
-		CreatedAt: time.Now().UTC()}
-	if err := store.CreateAccount(ctx, &account); err != nil {
-		return err
-	}
-	for i := range links.Count {
-		link := schema.Link{AccountID: account.ID, Hash: links.Hash(i), URL: links.URL(i), Active: true,
-			CreatedAt: account.CreatedAt,
-			Behaviour: extension(links.URL(i))}
-		if err := store.CreateLink(ctx, &link); err != nil {
-			return fmt.Errorf("create link %d with %s: %w", i, name, err)
-		}
-	}
-	return nil
-}
-
 // checkLinks reads the inserted rows through the store, which fails if the tables have changed since InsertLinks was
 // written.
 func checkLinks(ctx context.Context, store schema.LinkStore, account, firstID int64, links workload.Links) error {

@@ -30,8 +30,8 @@ type Service struct {
 	// EdgeTLS is the address of a started edge for HTTPS, if it has one.
 	EdgeTLS string
 	API     *API
-	// AtEdge and AtAPI are the processes that work for visitors and for API clients, first the one that answers. They
-	// are unknown, as are the fields below, if the system was running before.
+	// AtEdge and AtAPI are the processes that work for visitors and for API clients, first the one that answers. If the
+	// system was running before, they are the processes that answer, and the fields below are unknown.
 	AtEdge, AtAPI []proc.Process
 	Counted       *Counter // clicks in the store
 	Engines       Engines
@@ -80,25 +80,51 @@ func (s *Service) await(ctx context.Context) error {
 	return nil
 }
 
-// find creates the links through the API of a running system.
+// Probe returns an error if a running system does not answer, or does not accept one of the tokens.
+func (l *Launcher) Probe(ctx context.Context) error {
+	secrets := l.secrets()
+	if len(secrets) == 0 {
+		return errors.New("-token: name a token of the running service, or add -start")
+	}
+	if err := Answers(ctx, l.cfg.Edge+"/robots.txt"); err != nil {
+		return fmt.Errorf("-edge: %w", err)
+	}
+	for i, secret := range secrets {
+		if _, err := (&API{base: l.cfg.API, tokens: &tokens{secrets: []string{secret}}}).Links(ctx, 1); err != nil {
+			return fmt.Errorf("-api, -token: token %d of %d: %w", i+1, len(secrets), err)
+		}
+	}
+	return nil
+}
+
+// secrets returns the tokens of a running system.
+func (l *Launcher) secrets() []string {
+	return strings.FieldsFunc(l.cfg.Tokens, func(r rune) bool { return r == ',' })
+}
+
+// find creates the links through the API of a running system. When the group closes, all links of the run are deleted.
 func (l *Launcher) find(ctx context.Context, links workload.Links) (*Service, error) {
 	s := &Service{Name: "running service", Edge: strings.TrimPrefix(l.cfg.Edge, "http://"), API: &API{base: l.cfg.API}}
-	s.API.tokens = &tokens{secrets: strings.FieldsFunc(l.cfg.Tokens, func(r rune) bool { return r == ',' })}
-	if len(s.API.tokens.secrets) == 0 {
-		return nil, errors.New("-token: name a token of the running service, or add -start")
-	}
+	s.API.tokens, s.API.Quota = &tokens{secrets: l.secrets()}, float64(len(l.secrets()))*tokenRate
 	if links.Count > maxCreated {
 		return nil, fmt.Errorf("-links: at most %d in a running service", maxCreated)
 	}
-	for i := range links.Count {
-		if i%1000 == 0 {
-			l.progress("creating links through the API: %d of %d", i, links.Count)
-		}
-		if err := s.API.Shorten(ctx, links.Hash(i), links.URL(i)); err != nil {
-			return nil, err
+	for _, at := range []struct {
+		addr      string
+		processes *[]proc.Process
+	}{{s.Edge, &s.AtEdge}, {s.API.Addr(), &s.AtAPI}} {
+		if process, err := proc.Listening(s.Name, at.addr); err != nil {
+			l.progress("%s: without CPU time: %v", s.Name, err)
+		} else {
+			*at.processes = []proc.Process{process}
 		}
 	}
-	return s, nil
+	l.group.OnClose(func() error {
+		l.progress("deleting %d links", len(s.API.made))
+		return s.API.deleteMade()
+	})
+	l.progress("creating %d links through the API", links.Count)
+	return s, s.API.create(ctx, links)
 }
 
 // Answers returns nil if a GET request to url is answered with status 200.

@@ -46,7 +46,7 @@ func NewHistory(links Links, hot float64) *History {
 	h := &History{Links: links, Clicks: make([]int64, links.Count), AccountID: Account, FirstID: 1, Batch: historyBatch,
 		hot: hot, popularity: Popularity(links.Count), random: Random(0), begin: time.Now().UTC().AddDate(0, 0, -historyDays)}
 	enricher := enrich.New(nil)
-	for _, v := range Visitors() {
+	for _, v := range Visitors(DefaultVisitors) {
 		click := schema.Click{UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer)}
 		h.sources = append(h.sources, enricher.Enrich(&click))
 	}
@@ -110,16 +110,4 @@ func (h *History) MostVisited() (link int) {
 		}
 	}
 	return link
-}
-
-// SampleClicks returns n clicks of different visitors.
-func SampleClicks(n int) []schema.Click {
-	clicks := make([]schema.Click, n)
-	visitors := Visitors()
-	for i := range clicks {
-		v := visitors[i%len(visitors)]
-		clicks[i] = schema.Click{LinkID: int64(i) + 1, AccountID: Account, ClickedAt: time.Now(),
-			UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer), Network: []byte{192, 0, 2}, Visitor: uint64(i)<<32 + 1}
-	}
-	return clicks
 }

@@ -5,24 +5,22 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"sync/atomic"
 
 	"linkstream/bench/load"
-	"linkstream/schema"
-	"linkstream/schema/enrich"
 )
 
 const (
-	visitors = 4096 // each visits again and again
-	seed     = 2026
+	seed = 2026
+	// DefaultVisitors is the number of visitors of a history, and of visits unless a flag says otherwise.
+	DefaultVisitors = 4096
 	// maxWarmed is the largest number of links that are each visited once first, so that caches hold them during the
 	// measured rounds. With more links, some look-ups are measured as well.
 	maxWarmed = 20_000
 )
 
-// Visitors returns the visitors of every workload.
-func Visitors() []load.Visitor { return load.Visitors(visitors, seed) }
+// Visitors returns n visitors, who visit again and again. The same n makes the same visitors in every run.
+func Visitors(n int) []load.Visitor { return load.Visitors(n, seed) }
 
 // Random returns a generator of random numbers. The same stream repeats in every run.
 func Random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
@@ -38,25 +36,17 @@ type Visits struct {
 	// Reconnect makes each request ask the server to close the connection, as load.Target.Reconnect requires.
 	Reconnect bool
 	Uniform   bool // visitors follow all links alike, instead of by Zipf's law
+	Short     bool // visitors send two header lines, instead of what browsers send
 
 	visitors []load.Visitor
 	seeds    atomic.Uint64
 	clicks   []atomic.Uint32 // answers of each link, of servers whose clicks the service counts
 }
 
-// NewVisits returns visits to the first visited links.
-func NewVisits(links Links, visited int) *Visits {
-	return &Visits{Links: links, Visited: visited, visitors: Visitors(),
+// NewVisits returns visits of a number of visitors to the first visited links.
+func NewVisits(links Links, visited, visitors int) *Visits {
+	return &Visits{Links: links, Visited: visited, visitors: Visitors(visitors),
 		clicks: make([]atomic.Uint32, links.Count)}
-}
-
-// WithoutBots leaves out the visitors that reports call bots, whom links with limits do not redirect.
-func (v *Visits) WithoutBots() *Visits {
-	judge := enrich.NewSmall(nil)
-	v.visitors = slices.DeleteFunc(v.visitors, func(one load.Visitor) bool {
-		return judge.Agent([]byte(one.UserAgent)).Device == schema.Bot
-	})
-	return v
 }
 
 // Counted returns the requests to a system that counts its clicks. Their answers are counted here as well.
@@ -103,7 +93,7 @@ func (v *Visits) source(addr string, counted, bare bool) func(int) load.Source {
 		if v.Reconnect {
 			first += "Connection: close\r\n"
 		}
-		headers[i] = visitor.AppendHeader([]byte(first), addr)
+		headers[i] = visitor.AppendHeader([]byte(first), addr, v.Short)
 	}
 	warmed := new(atomic.Int64)
 	if v.Visited > maxWarmed {
