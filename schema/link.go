@@ -114,6 +114,8 @@ type EdgeLink struct {
 	ForwardQuery      bool
 	Behaviour         *Behaviour
 	Stopped           Stop
+	// Beneath says that names on the domain begin with the name that was looked up and a slash, also of deleted links.
+	Beneath bool
 }
 
 // BehaviourText returns the text of the new behaviour, nil if it stays.

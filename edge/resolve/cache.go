@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"bytes"
 	"fmt"
 	"hash/maphash"
 	"math/bits"
@@ -327,17 +328,21 @@ func (c *cache[V]) end(flights []*flight[V]) {
 	}
 }
 
-// drop makes the entry at key dropped, in ristretto or of a flight, and forgets the answers to questions with this
-// name. A flight under way ends for the requests that share it already; the next request begins another one.
+// drop makes the entry at key dropped, in ristretto or of a flight, and the entries of names in front of it, which say
+// whether there are names beneath. It forgets the answers to questions with this name. A flight under way ends for the
+// requests that share it already; the next request begins another one.
 func (c *cache[V]) drop(key []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes.note(key)
-	if e := c.published[string(key)]; e != nil {
-		e.state.drop()
-	}
-	if e := c.store.get(c.store.hash(key), key); e != nil {
-		e.state.drop()
+	for end := len(key); end > 0; end = bytes.LastIndexByte(key[:end], '/') {
+		name := key[:end]
+		if e := c.published[string(name)]; e != nil {
+			e.state.drop()
+		}
+		if e := c.store.get(c.store.hash(name), name); e != nil {
+			e.state.drop()
+		}
 	}
 }
 

@@ -19,11 +19,15 @@
 //   - The changes are counts. An answer is forgotten when a link changes that has one of its names, whether or not the
 //     link existed (changes.go).
 //   - The quota refuses look-ups of a client that has asked for too many names that do not exist, or for too many pages
-//     about links (quota.go). A path behind a name that links may lie beneath is such a name.
+//     about links (quota.go).
 //   - A flight is a look-up under way, which all requests with its question share (cache.go).
 //   - A query looks up many links: the look-ups that begin during a query share the next one (batch.go). Hosts are
 //     looked up one by one (hostquery.go). The entry of a host has the URLs to which the domain sends visitors without
 //     a link, and what becomes of paths behind names (site.go, path.go).
+//
+// An entry says whether names lie beneath its own: begin with it and a slash. If none does, the entry answers every
+// path behind its name from memory, and it is dropped when a name beneath changes. Otherwise each path is a question,
+// and one of the names that do not exist.
 //
 // TryResolve does all of this without waiting: if a look-up is needed, it begins the look-up, and the caller asks
 // again when its Waiter is called at the end. So neither a look-up nor a refusal needs a goroutine. Resolve is

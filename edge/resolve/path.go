@@ -19,6 +19,7 @@ const (
 
 	pathsMode    = 3 // the bits of the mode
 	pathsPattern = 4 // the link's own URL has a pattern
+	pathsBeneath = 8 // there may be names that begin with this name and a slash
 )
 
 func pathsOfMode(mode schema.PathMode) paths {
@@ -36,10 +37,14 @@ func pathsOfMode(mode schema.PathMode) paths {
 // pathsOf returns the paths of a link's entry.
 func pathsOf(d *schema.EdgeLink) paths {
 	mode, pattern := d.Behaviour.Paths(d.URL)
+	p := pathsOfMode(mode)
 	if pattern {
-		return pathsAppended | pathsPattern
+		p |= pathsPattern
 	}
-	return pathsOfMode(mode)
+	if d.Beneath {
+		p |= pathsBeneath
+	}
+	return p
 }
 
 // answers reports whether a link answers a question in which its name has a mark.

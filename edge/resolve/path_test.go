@@ -109,6 +109,37 @@ func TestUnknownPathsCostOneQuery(t *testing.T) {
 	}
 }
 
+// Paths behind a cached name cost no look-up while no name lies beneath it, also while the store is down.
+func TestPathsOfCachedNamesCostNothing(t *testing.T) {
+	now, client := time.Now(), netip.MustParseAddr("192.0.2.1")
+	e := newEnv(t, nil)
+	e.pathLink(t, 0, "go", "https://go", schema.PathAppend)
+	e.pathLink(t, 0, "go/a/b", "https://b", schema.PathAppend)
+	e.want(t, "sho.rt", "go", now, "https://go", "")
+	e.want(t, "sho.rt", "go/a/b", now, "https://b", "")
+	lookups := e.store.lookups.Load()
+	ask := func(when string, at time.Time) {
+		t.Helper()
+		for i := range 1000 {
+			path := fmt.Sprintf("go/a/b/%s/%d", when, i)
+			r := e.try(client, "sho.rt", path, at)
+			if r.lookup != nil {
+				t.Fatalf("%q is looked up", path)
+			}
+			testkit.Equal(t, path, found(t, r), "go/a/b*")
+		}
+	}
+	ask("fresh", now)
+	e.wantLookups(t, lookups)
+	e.store.inject(down)
+	ask("stale", now.Add(time.Hour))
+	e.store.inject(nil)
+	e.link(t, 0, "go/a/b/c", "https://c")
+	e.resolver.Drop(schema.Change{Hash: "go/a/b/c"})
+	testkit.Equal(t, "c", found(t, e.try(client, "sho.rt", "go/a/b/c", now)), "https://c")
+	testkit.Equal(t, "d", found(t, e.try(client, "sho.rt", "go/a/b/d", now)), "go/a/b*")
+}
+
 // A change of a name or of what it allows shows in every path that it stands for, and in no other name's.
 func TestDropsOfPaths(t *testing.T) {
 	now := time.Now()
@@ -267,6 +298,41 @@ func TestPathsFollowChanges(t *testing.T) {
 	close(stop)
 	<-stopped
 	<-stopped
+}
+
+// Restored names answer the paths behind them, unless a name beneath has changed since.
+func TestRestartOfPaths(t *testing.T) {
+	now := time.Now()
+	e := newSavedEnv(t)
+	own := e.domain(t, "go.example.com", true)
+	testkit.Must(t, e.store.SetSite(t.Context(), own, schema.Site{PathMode: schema.PathIgnore}, schema.AppLinks{}))
+	e.pathLink(t, 0, "go", "https://go", schema.PathAppend)
+	e.pathLink(t, 0, "a/b", "https://b", schema.PathAppend)
+	e.pathLink(t, 0, "none", "https://none", schema.PathNone)
+	e.link(t, own, "plain", "https://plain")
+	want := func(e *env, results map[string]string) {
+		t.Helper()
+		for path, want := range results {
+			host, path, _ := strings.Cut(path, "/")
+			r := e.try(netip.Addr{}, host, path, now)
+			if want == "unavailable" {
+				r.want(t, "", schema.CodeUnavailable)
+				continue
+			}
+			testkit.Equal(t, path, found(t, r), want)
+		}
+	}
+	all := map[string]string{"sho.rt/go/x": "go*", "sho.rt/a/b/c": "a/b*", "sho.rt/a/b": "https://b", "sho.rt/none/x": "",
+		"go.example.com/plain/x": "plain*"}
+	want(e, all)
+	e.resolver.Reached(somePosition, true)
+	e.store.inject(down)
+	e.restart(t)
+	all["sho.rt/none/x"] = "unavailable"
+	want(e, all)
+	e.resolver.Drop(schema.Change{Hash: "go/new"})
+	all["sho.rt/go/x"] = "unavailable"
+	want(e.kill(t, "link/0/go/new"), all)
 }
 
 // The longest name and its rests, from memory, cost no allocation.

@@ -268,8 +268,9 @@ func (r *Resolver) outcome(l *Lookup, now time.Time) (Target, error) {
 }
 
 // recall returns what the cache has of the names of a question: the entry of the name that answers it, if the question
-// was answered a moment ago. Otherwise the entry of the first name that can, which is sure to answer if all names
-// before are known. No entry is sure if no name exists.
+// was answered a moment ago. Otherwise the entry of the first name that can. It is sure to answer if all names before
+// are known: they are cached, or no name begins with its own and a slash, as all of them do. No entry is sure if no
+// name exists.
 func (r *Resolver) recall(q *question, answer int, answered bool) (e *entry[linkIDs], name int, sure bool) {
 	sure = true
 	i := -1
@@ -282,7 +283,7 @@ func (r *Resolver) recall(q *question, answer int, answered bool) (e *entry[link
 		if e == nil {
 			sure = false
 		} else if answers(e.paths, mark) {
-			return e, i, sure
+			return e, i, sure || mark != isWhole && e.paths&pathsBeneath == 0
 		}
 	}
 	return nil, 0, sure

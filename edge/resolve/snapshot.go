@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -112,7 +113,7 @@ func decodeLink(kind byte, body []byte) *entry[linkIDs] {
 	if m <= 0 {
 		return nil
 	}
-	var allowed paths
+	allowed := paths(pathsBeneath)
 	answer := body[n+m:]
 	if kind == kindLink {
 		if len(answer) == 0 {
@@ -161,8 +162,17 @@ func (s *restoring) dropped(key string) {
 	case change.Hash == "":
 		s.hosts[change.Host] = true
 	default:
-		s.links[string(new(linkKey).append(domainID(change.DomainID), []byte(change.Hash)))] = true
+		name := change.Hash
+		for named := true; named; name, named = cutSegment(name) {
+			s.links[string(new(linkKey).append(domainID(change.DomainID), []byte(name)))] = true
+		}
 	}
+}
+
+// cutSegment returns the name in front of the last segment of a name, if there is one.
+func cutSegment(name string) (front string, ok bool) {
+	end := strings.LastIndexByte(name, '/')
+	return name[:max(end, 0)], end > 0
 }
 
 // record takes a record of the dump. Records that are not valid are left out.

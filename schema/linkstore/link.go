@@ -22,7 +22,10 @@ const (
 	linksByHash  = `SELECT ` + linkColumns + byKeys
 	destinations = `
 	SELECT k.place, l.id, l.account_id, l.url, l.active, l.expires_at, l.expired_url, l.forward_query, l.extension, ` +
-		stopOfLink + byKeys
+		stopOfLink + `, ` + beneath + byKeys
+	// beneath reports whether there are names that begin with the name n and a slash. A zero follows a slash in ASCII.
+	beneath = `EXISTS (SELECT 1 FROM links b
+		WHERE b.domain_id = n.domain_id AND b.hash > n.hash || '/' AND b.hash < n.hash || '0')`
 	// A page is a range of ordinals, which the index finds directly. One statement reads one snapshot. The page is right
 	// if the account has deleted no links; the second column says how many.
 	linkPage = `
@@ -87,7 +90,7 @@ func (s *Store) EdgeLinks(ctx context.Context, keys []schema.LinkKey) ([]schema.
 		var place int64
 		var d schema.EdgeLink
 		err = each(rows, []any{&place, &d.LinkID, &d.AccountID, &d.URL, &d.Active, &d.ExpiresAt, &d.ExpiredURL,
-			&d.ForwardQuery, schema.BehaviourColumn{Of: &d.Behaviour}, &d.Stopped}, func() error {
+			&d.ForwardQuery, schema.BehaviourColumn{Of: &d.Behaviour}, &d.Stopped, &d.Beneath}, func() error {
 			found[place-1] = d
 			return nil
 		})

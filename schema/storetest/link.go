@@ -66,6 +66,7 @@ var linkBehaviours = []behaviour[schema.Database]{
 	{"EdgeLinks returns what Link returns for each key", findsEdgeLinks},
 	{"LinksByHash returns many links at once", findsManyLinksByHash},
 	{"EdgeLinks returns many links at once", findsManyEdgeLinks},
+	{"EdgeLinks says whether there are names beneath", findsNamesBeneath},
 	{"UpdateLink deactivates and activates repeatedly", setsActive},
 }
 
@@ -373,6 +374,33 @@ func findsManyEdgeLinks(t *testing.T, store schema.Database) {
 		got[i] = d.LinkID
 	}
 	testkit.Equal(t, "links", got, want)
+}
+
+func findsNamesBeneath(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	for _, hash := range []string{"a", "a/b/c", "a/b", "ab", "a.b", "a-", "a~", "A", "b", "b0", "c", "d", "d/1", "e",
+		"old/1"} {
+		addLink(t, store, owner.ID, 0, hash)
+	}
+	addLink(t, store, owner.ID, domain.ID, "a")
+	addLink(t, store, owner.ID, domain.ID, "c/1")
+	deleted, err := schema.FindLink(t.Context(), store, 0, "d/1")
+	testkit.Must(t, err)
+	testkit.Must(t, store.DeleteLink(t.Context(), deleted, hour(1)))
+	renamed, err := schema.FindLink(t.Context(), store, 0, "old/1")
+	testkit.Must(t, err)
+	names := renamed.Names()
+	names.Hash, names.Former = "e/2", []string{"old/1"}
+	testkit.Must(t, store.UpdateLink(t.Context(), &renamed, schema.LinkEdit{Names: &names}, hour(2)))
+	addLink(t, store, owner.ID, 0, "old")
+	for hash, want := range map[string]bool{"a": true, "a/b": true, "a/b/c": false, "ab": false, "a.b": false, "A": false,
+		"b": false, "c": false, "d": true, "e": true, "old": true, "e/2": false, "old/1": false} {
+		found, err := store.EdgeLinks(t.Context(), []schema.LinkKey{{Hash: hash}, {DomainID: domain.ID, Hash: hash}})
+		testkit.Must(t, err)
+		testkit.Equal(t, hash, found[0].Beneath, want)
+		testkit.Equal(t, hash+" on the domain", found[1].Beneath, false)
+	}
 }
 
 func setsActive(t *testing.T, store schema.Database) {

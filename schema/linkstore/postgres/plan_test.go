@@ -41,6 +41,7 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 	plans.Want(t, "LinkIDs", "l.updated_at = $3", "Index Scan using links_in_trash on links l")
 	plans.Want(t, "LinksByHash", "", byHash)
 	plans.Want(t, "EdgeLinks", "", byHash)
+	plans.Want(t, "EdgeLinks", "", "Index Only Scan using links_domain_id_hash_key on links b")
 	plans.Want(t, "CreateLinks", "k.place", byHash)
 	plans.Want(t, "OwnedLinks", "", byHash)
 	plans.Want(t, "RestoreLink", "hash = $2", byHash)

@@ -88,6 +88,8 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 	plans.Want(t, "ChangeLinks", "ORDER BY l.id", byID)
 	plans.Want(t, "LinksByHash", "", byHash)
 	plans.Want(t, "EdgeLinks", "", byHash)
+	plans.Want(t, "EdgeLinks", "", "SEARCH b USING COVERING INDEX sqlite_autoindex_links_1 (domain_id=? AND hash>? AND "+
+		"hash<?)")
 	plans.Want(t, "CreateLinks", "k.place", "SEARCH links USING INDEX sqlite_autoindex_links_1 (domain_id=? AND hash=?)")
 	plans.Want(t, "OwnedLinks", "", "SEARCH n USING INDEX links_of_account (account_id=? AND hash=?)")
 	plans.Want(t, "RestoreLink", "hash = $2", "USING INDEX links_of_account (account_id=? AND hash=?)")
