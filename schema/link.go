@@ -39,7 +39,7 @@ type Link struct {
 	Active       bool   // as its owner has set it; an inactive link is answered with 410
 	Ordinal      int64  // 1, 2, 3, … among all links that the owner has created; of a deleted link times -1
 	CreatedAt    time.Time
-	UpdatedAt    time.Time // of the last LinkEdit, restoring or deletion; CreatedAt before the first
+	UpdatedAt    time.Time // of the last LinkEdit, restoring or deletion, or of the import; else CreatedAt
 	Version      int64     // 1 at first; each LinkEdit, RenameTag, restoring and deletion adds 1
 
 	Title        string
@@ -166,11 +166,11 @@ const (
 
 // LinkStore stores links.
 type LinkStore interface {
-	// CreateLink stores link and sets its ID, Ordinal, UpdatedAt and Version. CodeConflict if the hash is in use on the
-	// domain, or was deleted there by another account; CodeNotFound if there is no such domain; neither uses up an
-	// ordinal. Of concurrent calls for one hash exactly one succeeds. A hash that its account has deleted becomes a new
-	// link with a new ID; only a take-down by the operator is kept. A former hash of a link is in use as long as the link
-	// exists, and was deleted with it; it stays so when the link's own hash becomes a new link.
+	// CreateLink stores link and sets its ID, Ordinal and Version, and UpdatedAt if it is zero. CodeConflict if the hash
+	// is in use on the domain, or was deleted there by another account; CodeNotFound if there is no such domain; neither
+	// uses up an ordinal. Of concurrent calls for one hash exactly one succeeds. A hash that its account has deleted
+	// becomes a new link with a new ID; only a take-down by the operator is kept. A former hash of a link is in use as
+	// long as the link exists, and was deleted with it; it stays so when the link's own hash becomes a new link.
 	CreateLink(ctx context.Context, link *Link) error
 	// CreateLinks creates the links of batch in one transaction, each as CreateLink does, and sets batch.Errs to
 	// CreateLink's outcomes for them. Their ordinals follow each other in the order of batch.Links. Of links with the same
@@ -240,9 +240,20 @@ type LinkStore interface {
 	// LinkIDs returns the IDs of the account's links that match filter, in its order: all of them, or the first limit. Its
 	// cost is proportional to the number of the account's links.
 	LinkIDs(ctx context.Context, accountID int64, filter LinkFilter, limit int) ([]int64, error)
-	// LinksAfter returns up to limit of the account's links that match filter and whose ordinals are greater than ordinal,
-	// in the order of their ordinals.
-	LinksAfter(ctx context.Context, accountID int64, filter LinkFilter, ordinal int64, limit int) ([]Link, error)
+	// LinksAfter returns up to limit of the account's links that match filter and follow a position, in the order of the
+	// filter. Its cost is proportional to the number of links that it passes.
+	LinksAfter(ctx context.Context, accountID int64, filter LinkFilter, after LinkPosition, limit int) ([]Link, error)
+	// NumberChanges numbers up to limit changes of the account's links that have no number, and returns how many these
+	// are. A change is what adds to a link's Version, and what sets or clears TakenDown or HostLost; of several changes of
+	// a link the last one counts. The numbers of an account grow, and become visible in their order.
+	NumberChanges(ctx context.Context, accountID int64, limit int) (int64, error)
+	// ChangedLinks returns up to limit of the account's links that match filter and were made or have got a number after a
+	// position, and the position after them, from which the next call goes on. So calls return each link after its
+	// creation, and again after each change that has got a number. Deleted links are among them, also purged ones, unless
+	// their domain was deleted, too. Orders and DeletedAfter of filter do not apply. CodeNotFound if the store has not
+	// come as far as the position.
+	ChangedLinks(ctx context.Context, accountID int64, filter LinkFilter, after LinkChangePosition, limit int) ([]Link,
+		LinkChangePosition, error)
 	// OwnedLinks returns the account's links with the hashes, links on the default domain first, then the oldest.
 	// FindOwnedLink finds one.
 	OwnedLinks(ctx context.Context, accountID int64, hashes []string) ([]Link, error)

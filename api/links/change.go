@@ -36,7 +36,7 @@ func (s *Shortener) ChangeAll(
 		return nil, err
 	}
 	var places []int // of the links to change in results
-	changes := &schema.LinkChanges{AccountID: accountID, At: time.Now().UTC().Truncate(time.Second)}
+	changes := &schema.LinkChanges{AccountID: accountID, At: currentTime()}
 	for i := range results {
 		if results[i].Err == nil {
 			places, changes.IDs = append(places, i), append(changes.IDs, results[i].Link.ID)

@@ -38,14 +38,14 @@ func newDraft(req *Request) *draft {
 // begin is newDraft for one of many drafts.
 func (d *draft) begin(req *Request, now time.Time) {
 	d.req, d.v, d.targets = req, newValidation(req.Malformed), d.space[:0]
-	now = now.UTC().Truncate(time.Second) // as precise as the API shows it, so that every store returns the same
+	now = now.UTC().Truncate(time.Millisecond)
 	d.link = schema.Link{
 		AccountID: req.AccountID, URL: req.LongURL, Active: !req.Inactive, CreatedAt: now, Title: req.Title,
 		Tags:         d.v.tags(req.Tags),
 		ForwardQuery: req.ForwardQuery,
 	}
 	if !req.CreatedAt.IsZero() {
-		d.link.CreatedAt = req.CreatedAt.UTC().Truncate(time.Second)
+		d.link.CreatedAt, d.link.UpdatedAt = req.CreatedAt.UTC().Truncate(time.Second), now
 	}
 	d.parse(FieldLongURL, req.LongURL)
 	if field, alias := req.alias(); alias != nil {

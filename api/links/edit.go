@@ -38,7 +38,7 @@ const FieldBody = "body"
 // is invalid, as is an alias in use; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile;
 // CodeConflict as Edit says.
 func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (schema.Link, error) {
-	now := time.Now().UTC().Truncate(time.Second)
+	now := currentTime()
 	var passwordHash *string
 	for try := 1; ; try++ {
 		change, password, err := s.change(ctx, link, edit, now)
@@ -184,7 +184,7 @@ func (s *Shortener) Delete(ctx context.Context, link schema.Link, unchanged bool
 	if unchanged {
 		remove = s.links.DeleteUnchanged
 	}
-	return gone(remove(ctx, link, time.Now().UTC().Truncate(time.Second)))
+	return gone(remove(ctx, link, currentTime()))
 }
 
 // Revision names the state of a link among all states of all links of its account. It changes with the link's version

@@ -85,6 +85,9 @@ func New(
 // Passwords returns what computes all hashes of passwords in this process.
 func (s *Shortener) Passwords() *auth.PasswordPool { return s.passwords }
 
+// currentTime returns the time as precise as every store keeps it: it orders changes.
+func currentTime() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
 // Base returns the base of short links on the default domain.
 func (s *Shortener) Base() schema.BaseURL { return s.base }
 

@@ -34,7 +34,7 @@ type fixture struct {
 	owner, other int64
 }
 
-func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
+func newFixture(t testing.TB, edgeURL string, blocked ...string) *fixture {
 	t.Helper()
 	store := sqlitetest.New(t)
 	f := &fixture{store: store, owner: addAccount(t, store, "a@example.org"), other: addAccount(t, store, "b@example.org")}
@@ -46,7 +46,7 @@ func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
 	return f
 }
 
-func addAccount(t *testing.T, store *linkstore.Store, email string) int64 {
+func addAccount(t testing.TB, store *linkstore.Store, email string) int64 {
 	t.Helper()
 	account := schema.Account{Email: email, CreatedAt: time.Now()}
 	testkit.Must(t, store.CreateAccount(t.Context(), &account))
@@ -120,7 +120,7 @@ func TestCreate(t *testing.T) {
 		if !stored.CreatedAt.Equal(link.CreatedAt) || link.CreatedAt.Before(began) || link.CreatedAt.After(time.Now()) {
 			t.Errorf("created at %v, stored %v", link.CreatedAt, stored.CreatedAt)
 		}
-		testkit.Equal(t, "created at, truncated to seconds", link.CreatedAt, link.CreatedAt.Truncate(time.Second))
+		testkit.Equal(t, "created at, truncated to milliseconds", link.CreatedAt, link.CreatedAt.Truncate(time.Millisecond))
 		stored.CreatedAt = link.CreatedAt
 		testkit.Equal(t, "stored link", stored, link)
 		if !link.Active || link.AccountID != f.owner || link.URL != "https://example.com/a?b=c#d" {

@@ -201,7 +201,7 @@ func (s *Shortener) RenameTag(ctx context.Context, accountID int64, from, to str
 	if err := v.outcome(); err != nil {
 		return 0, err
 	}
-	return s.links.RenameTag(ctx, accountID, from, to, time.Now().UTC().Truncate(time.Second))
+	return s.links.RenameTag(ctx, accountID, from, to, currentTime())
 }
 
 // DeleteTag removes a tag from all links of an account and returns how many had it. CodeInvalid if it is no tag.
@@ -211,7 +211,7 @@ func (s *Shortener) DeleteTag(ctx context.Context, accountID int64, tag string) 
 	if err := v.outcome(); err != nil {
 		return 0, err
 	}
-	return s.links.RenameTag(ctx, accountID, tag, "", time.Now().UTC().Truncate(time.Second))
+	return s.links.RenameTag(ctx, accountID, tag, "", currentTime())
 }
 
 // BadTag says which tags are valid.

@@ -15,7 +15,7 @@ func (s *Shortener) Restore(ctx context.Context, accountID int64, hash string, d
 	if !schema.ValidHash(hash) {
 		return schema.Link{}, notInTrash()
 	}
-	now := time.Now().UTC().Truncate(time.Second)
+	now := currentTime()
 	link, err := s.links.RestoreLink(ctx, accountID, hash, domainID, now.Add(-schema.TrashTTL), now)
 	switch schema.ErrorCode(err) {
 	case schema.CodeConflict:
@@ -72,7 +72,7 @@ const MaxRestored = 10_000
 func (s *Shortener) RestoreAll(
 	ctx context.Context, accountID int64, at, until time.Time,
 ) (restored, left int64, err error) {
-	now := time.Now().UTC().Truncate(time.Second)
+	now := currentTime()
 	after := now.Add(-schema.TrashTTL)
 	ids, err := s.links.LinkIDs(ctx, accountID, schema.LinkFilter{DeletedAfter: after, DeletedAt: at}, MaxRestored)
 	if err != nil {

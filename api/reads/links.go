@@ -57,11 +57,26 @@ func (l links) LinkIDs(
 }
 
 func (l links) LinksAfter(
-	ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
+	ctx context.Context, accountID int64, filter schema.LinkFilter, after schema.LinkPosition, limit int,
 ) ([]schema.Link, error) {
 	return search(ctx, l, accountID, filter, func() ([]schema.Link, error) {
-		return l.Database.LinksAfter(ctx, accountID, filter, ordinal, limit)
+		return l.Database.LinksAfter(ctx, accountID, filter, after, limit)
 	})
+}
+
+// NumberChanges writes the rows that ChangedLinks reads.
+func (l links) NumberChanges(ctx context.Context, accountID int64, limit int) (int64, error) {
+	return list(ctx, l, accountID, func() (int64, error) { return l.Database.NumberChanges(ctx, accountID, limit) })
+}
+
+func (l links) ChangedLinks(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, after schema.LinkChangePosition, limit int,
+) (found []schema.Link, next schema.LinkChangePosition, err error) {
+	found, err = search(ctx, l, accountID, filter, func() (links []schema.Link, err error) {
+		links, next, err = l.Database.ChangedLinks(ctx, accountID, filter, after, limit)
+		return links, err
+	})
+	return found, next, err
 }
 
 func (l links) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {

@@ -85,9 +85,19 @@ func (s slowStore) LinkIDs(ctx context.Context, _ int64, _ schema.LinkFilter, _ 
 }
 
 func (s slowStore) LinksAfter(
-	ctx context.Context, _ int64, _ schema.LinkFilter, _ int64, _ int,
+	ctx context.Context, _ int64, _ schema.LinkFilter, _ schema.LinkPosition, _ int,
 ) ([]schema.Link, error) {
 	return nil, s.take(ctx, longRead)
+}
+
+func (s slowStore) NumberChanges(ctx context.Context, _ int64, _ int) (int64, error) {
+	return 0, s.take(ctx, longRead)
+}
+
+func (s slowStore) ChangedLinks(
+	ctx context.Context, _ int64, _ schema.LinkFilter, next schema.LinkChangePosition, _ int,
+) ([]schema.Link, schema.LinkChangePosition, error) {
+	return nil, next, s.take(ctx, longRead)
 }
 
 func (s slowStore) LinksByID(ctx context.Context, _ int64, ids []int64) ([]schema.Link, error) {
@@ -173,7 +183,15 @@ var (
 			return err
 		},
 		"LinksAfter": func(ctx context.Context, s service, account int64) error {
-			_, err := s.links.LinksAfter(ctx, account, schema.LinkFilter{}, 0, 10)
+			_, err := s.links.LinksAfter(ctx, account, schema.LinkFilter{}, schema.LinkPosition{}, 10)
+			return err
+		},
+		"NumberChanges": func(ctx context.Context, s service, account int64) error {
+			_, err := s.links.NumberChanges(ctx, account, 10)
+			return err
+		},
+		"ChangedLinks": func(ctx context.Context, s service, account int64) error {
+			_, _, err := s.links.ChangedLinks(ctx, account, schema.LinkFilter{}, schema.LinkChangePosition{}, 10)
 			return err
 		},
 		"LinksByID of many": func(ctx context.Context, s service, account int64) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ type linkLister interface {
 		ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
 	) (found []schema.Link, total int64, err error)
 	LinksAfter(
-		ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
+		ctx context.Context, accountID int64, filter schema.LinkFilter, after schema.LinkPosition, limit int,
 	) ([]schema.Link, error)
 }
 
@@ -56,44 +57,60 @@ func NewExporter(base schema.BaseURL, store linkLister, clicks clickCounter) *Ex
 	return &Exporter{base, store, clicks}
 }
 
-// Export writes the links that match filter and that an account has when the export begins, the oldest first, with
-// their counts, as a CSV file of format Linkstream in UTF-8 with a byte order mark and line breaks of "\r\n" (RFC
-// 4180). It returns the number of links written. Cells that a spreadsheet may take for formulas are guarded. A link
-// that is deleted meanwhile may be left out. A link on the default domain has no domain, so that the file can be
-// imported by a service with another default domain. is_active is the owner's setting.
+// Export writes the links that Pages reads, with their counts, as a CSV file of format Linkstream in UTF-8 with a byte
+// order mark and line breaks of "\r\n" (RFC 4180). It returns the number of links written. Cells that a spreadsheet may
+// take for formulas are guarded. A link on the default domain has no domain, so that the file can be imported by a
+// service with another default domain. is_active is the owner's setting.
 func (e *Exporter) Export(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, w io.Writer,
 ) (written int64, err error) {
-	newest, _, err := e.links.Links(ctx, accountID, schema.LinkFilter{}, 1)
-	if err != nil {
-		return 0, err
-	}
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
 	if err := out.Write(exportColumns); err != nil {
 		return 0, err
 	}
+	err = e.Pages(ctx, accountID, filter, func(page []schema.Link, counts map[int64]int64) error {
+		written += int64(len(page))
+		return e.writePage(out, page, counts)
+	})
+	out.Flush()
+	return written, errors.Join(err, out.Error())
+}
+
+// Pages calls write with pages of the links that match filter and that an account has when the export begins, and with
+// their counts: the oldest first, or of deleted ones the last deleted first. A link that is deleted meanwhile may be
+// left out.
+func (e *Exporter) Pages(
+	ctx context.Context, accountID int64, filter schema.LinkFilter,
+	write func(page []schema.Link, counts map[int64]int64) error,
+) error {
+	newest, _, err := e.links.Links(ctx, accountID, schema.LinkFilter{}, 1)
+	if err != nil {
+		return err
+	}
 	last := int64(0)
 	if len(newest) > 0 {
 		last = newest[0].Ordinal
 	}
-	for after := int64(0); after < last; {
+	filter.OldestFirst = true
+	for after := (schema.LinkPosition{}); ; {
 		page, err := e.links.LinksAfter(ctx, accountID, filter, after, exportPage)
 		if err != nil {
-			return written, err
+			return err
 		}
 		if len(page) == 0 {
-			break // no other link matches, or the newest one was deleted meanwhile
+			return nil
 		}
-		after = page[len(page)-1].Ordinal
+		after = schema.PositionOf(page[len(page)-1])
 		page = slices.DeleteFunc(page, func(l schema.Link) bool { return l.Ordinal > last })
-		if err := e.writePage(ctx, out, page); err != nil {
-			return written, err
+		counts, err := e.counts(ctx, page)
+		if err == nil {
+			err = write(page, counts)
 		}
-		written += int64(len(page))
+		if err != nil || after.Ordinal >= last && last > 0 {
+			return err
+		}
 	}
-	out.Flush()
-	return written, out.Error()
 }
 
 // ExportThese is Export for some links.
@@ -103,18 +120,22 @@ func (e *Exporter) ExportThese(ctx context.Context, chosen []schema.Link, w io.W
 	if err := out.Write(exportColumns); err != nil {
 		return err
 	}
-	return e.writePage(ctx, out, chosen)
+	counts, err := e.counts(ctx, chosen)
+	if err != nil {
+		return err
+	}
+	return e.writePage(out, chosen, counts)
 }
 
-func (e *Exporter) writePage(ctx context.Context, out *csv.Writer, page []schema.Link) error {
+func (e *Exporter) counts(ctx context.Context, page []schema.Link) (map[int64]int64, error) {
 	ids := make([]int64, len(page))
 	for i, link := range page {
 		ids[i] = link.ID
 	}
-	counts, err := e.clicks.ClickCounts(ctx, ids)
-	if err != nil {
-		return err
-	}
+	return e.clicks.ClickCounts(ctx, ids)
+}
+
+func (e *Exporter) writePage(out *csv.Writer, page []schema.Link, counts map[int64]int64) error {
 	for _, link := range page {
 		if err := out.Write(e.cells(link, counts[link.ID])); err != nil {
 			return err

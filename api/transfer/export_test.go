@@ -179,14 +179,14 @@ type growing struct {
 }
 
 func (g *growing) LinksAfter(
-	ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
+	ctx context.Context, accountID int64, filter schema.LinkFilter, after schema.LinkPosition, limit int,
 ) ([]schema.Link, error) {
 	g.added++
 	if g.added > 10 {
 		return nil, errors.New("the export does not end")
 	}
 	g.imports(g.t, lines("alias,long_url", fmt.Sprintf("new-%d,https://example.com/", g.added)))
-	return g.fixture.LinksAfter(ctx, accountID, filter, ordinal, limit)
+	return g.fixture.LinksAfter(ctx, accountID, filter, after, limit)
 }
 
 func TestExportReadsPages(t *testing.T) {

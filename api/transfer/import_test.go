@@ -32,7 +32,7 @@ func TestImportRunsAgain(t *testing.T) {
 	}
 	_, hash, _ := strings.Cut(derived, "sho.rt/")
 	t.Run("links are in the order of the rows", func(t *testing.T) {
-		created, err := f.LinksAfter(t.Context(), f.account, schema.LinkFilter{}, 0, 10)
+		created, err := f.LinksAfter(t.Context(), f.account, schema.LinkFilter{OldestFirst: true}, schema.LinkPosition{}, 10)
 		testkit.Must(t, err)
 		for i, link := range created {
 			if address := f.shortener.ShortURL(link); link.Ordinal != int64(i+1) || address != report.First[i].ShortURL {

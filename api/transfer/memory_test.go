@@ -40,10 +40,10 @@ func (s *forgetful) Links(context.Context, int64, schema.LinkFilter, int64) ([]s
 	return []schema.Link{{Ordinal: forgetfulLinks}}, forgetfulLinks, nil
 }
 func (s *forgetful) LinksAfter(
-	_ context.Context, _ int64, _ schema.LinkFilter, ordinal int64, limit int,
+	_ context.Context, _ int64, _ schema.LinkFilter, after schema.LinkPosition, limit int,
 ) ([]schema.Link, error) {
 	page := make([]schema.Link, 0, limit)
-	for ordinal++; ordinal <= forgetfulLinks && len(page) < limit; ordinal++ {
+	for ordinal := after.Ordinal + 1; ordinal <= forgetfulLinks && len(page) < limit; ordinal++ {
 		page = append(page, schema.Link{ID: ordinal, Ordinal: ordinal, Hash: fmt.Sprint("h", ordinal),
 			URL: longURL(ordinal)})
 	}

@@ -130,6 +130,22 @@
 //
 // If a deleted link loses its row to a new link with its hash, its former hashes become purged links.
 //
+// # Changes in their order
+//
+// Clocks of processes differ, and transactions commit in another order than they begin. So no column that a change
+// itself fills tells a reader what it has not seen. Instead the reader gives a change its number: a link is unnumbered
+// while version and numbered differ (index links_to_number), and NumberChanges gives it the next number of the account,
+// under the lock on the account. Only visible changes get numbers, and the numbers become visible in their order; a
+// link that is changed meanwhile is unnumbered again. Making and editing a link costs what it cost, for an account that
+// nobody polls.
+//
+// A new link needs no number until it is changed: ordinals become visible in their order, too, by the same lock. So a
+// position in the changes is an ordinal and a number. Numbers are data of the store: they stay what they are in a
+// backup, and in a move to another engine.
+//
+// A domain that is lost or verified changes its links without a write to each of them: changed_after says so, and
+// NumberChanges takes its links a thousand at a time.
+//
 // # Calls with an idempotency key
 //
 // A call is recorded with its links in the same transaction: after kill -9 both are there or neither. Which calls are

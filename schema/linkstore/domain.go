@@ -21,8 +21,12 @@ const (
 	verifiedHosts    = `SELECT host FROM domains WHERE host {in: $1} AND verified_at IS NOT NULL`
 	verifiedDomains  = selectDomain + `WHERE id > $1 AND verified_at IS NOT NULL ORDER BY id LIMIT $2`
 	domainsOfAccount = selectDomain + `WHERE account_id = $1 ORDER BY host{binary}`
-	verifyDomain     = `UPDATE domains SET verified_at = coalesce(verified_at, $2), lost_at = NULL WHERE id = $1`
-	setSite          = `
+	verifyDomain     = `
+	UPDATE domains SET verified_at = coalesce(verified_at, $2), changed_after = ` + nowVerified + `, lost_at = NULL
+	WHERE id = $1`
+	// nowVerified is the changed_after of a domain that becomes verified, unless it is.
+	nowVerified = `CASE WHEN verified_at IS NULL THEN 0 ELSE changed_after END`
+	setSite     = `
 	UPDATE domains SET root_url = $2, not_found_url = $3, expired_url = $4, apple_links = $5, android_links = $6,
 		path_mode = $7
 	WHERE id = $1`

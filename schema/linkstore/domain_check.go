@@ -25,13 +25,13 @@ const (
 	lockHost = `
 	SELECT id FROM domains WHERE host = (SELECT host FROM domains WHERE id = $1) ORDER BY id{for update}`
 	loseDomain = `
-	UPDATE domains SET verified_at = NULL, check_at = NULL, failing_since = NULL, contested_by = 0, contested_at = NULL,
-		lost_at = $2 WHERE verified_at IS NOT NULL AND `
+	UPDATE domains SET verified_at = NULL, changed_after = 0, check_at = NULL, failing_since = NULL, contested_by = 0,
+		contested_at = NULL, lost_at = $2 WHERE verified_at IS NOT NULL AND `
 	releaseDomain = loseDomain + `id = $1`
 	loseHost      = loseDomain + `host = (SELECT host FROM domains WHERE id = $1) AND id <> $1`
 	winHost       = `
-	UPDATE domains SET verified_at = coalesce(verified_at, $2), check_at = $3, failing_since = NULL, contested_by = 0,
-		contested_at = NULL, lost_at = NULL WHERE id = $1`
+	UPDATE domains SET verified_at = coalesce(verified_at, $2), changed_after = ` + nowVerified + `, check_at = $3,
+		failing_since = NULL, contested_by = 0, contested_at = NULL, lost_at = NULL WHERE id = $1`
 )
 
 // DomainsToCheck implements schema.DomainStore.

@@ -161,7 +161,10 @@ func newCreation(batches []*schema.LinkBatch) *creation {
 		for i := range b.Links {
 			c.results = append(c.results, b.Links[i])
 			link := &c.results[len(c.results)-1]
-			link.AccountID, link.UpdatedAt, link.Version = b.AccountID, link.CreatedAt, 1
+			link.AccountID, link.Version = b.AccountID, 1
+			if link.UpdatedAt.IsZero() {
+				link.UpdatedAt = link.CreatedAt
+			}
 			c.links = append(c.links, NewLink{Link: link, batch: b})
 		}
 	}

@@ -26,17 +26,35 @@ func (c *condition) add(term string, value any) {
 	c.terms = append(c.terms, fmt.Sprintf(term, c.arg(value)))
 }
 
-// newCondition returns the condition that an account's links l on domains d, after an ordinal, match filter. $1 is the
-// account.
-func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
+// newCondition returns the condition that an account's links l on domains d match filter and follow a position. $1 is
+// the account.
+func newCondition(accountID int64, filter schema.LinkFilter, after schema.LinkPosition) *condition {
 	c := &condition{}
 	c.add("l.account_id = %s", accountID)
-	if filter.DeletedAfter.IsZero() {
-		c.add("l.ordinal > CAST(%s AS bigint)", max(after, 0))
-	} else {
-		c.add("l.ordinal < 0 AND l.url <> '' AND l.updated_at > %s AND (l.domain_id = 0 OR d.id IS NOT NULL)",
-			filter.DeletedAfter)
+	switch {
+	case !filter.DeletedAfter.IsZero():
+		c.add("l.ordinal < 0 AND l.url <> '' AND "+hasDomain+" AND l.updated_at > %s", filter.DeletedAfter)
+		if !after.DeletedAt.IsZero() {
+			at := c.arg(after.DeletedAt)
+			c.add("l.updated_at <= "+at+" AND (l.updated_at < "+at+" OR l.ordinal > %s)", after.Ordinal)
+		}
+	case filter.OldestFirst:
+		c.add("l.ordinal > CAST(%s AS bigint)", max(after.Ordinal, 0))
+	default:
+		c.terms = append(c.terms, "l.ordinal > 0")
+		if after.Ordinal > 0 {
+			c.add("l.ordinal < CAST(%s AS bigint)", after.Ordinal)
+		}
 	}
+	c.addFilter(filter)
+	return c
+}
+
+// hasDomain is the condition that the domain of a deleted link was not deleted, too.
+const hasDomain = "(l.domain_id = 0 OR d.id IS NOT NULL)"
+
+// addFilter adds the condition that links match filter, whether or not they are deleted.
+func (c *condition) addFilter(filter schema.LinkFilter) {
 	if !filter.DeletedAt.IsZero() {
 		c.add("l.updated_at = %s", filter.DeletedAt)
 	}
@@ -64,7 +82,6 @@ func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 	if !filter.CreatedBefore.IsZero() {
 		c.add("l.created_at < %s", filter.CreatedBefore)
 	}
-	return c
 }
 
 // likeEscaper makes LIKE take each character of a text for itself.
@@ -140,7 +157,7 @@ func order(name string, filter schema.LinkFilter) string {
 func (s *Store) filteredPage(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, offset int64,
 ) (links []schema.Link, total int64, err error) {
-	c := newCondition(accountID, 0, filter)
+	c := newCondition(accountID, filter, schema.LinkPosition{})
 	found, size, skipped := c.found("l.ordinal, l.updated_at"), c.arg(schema.PageSize), c.arg(offset)
 	rows, err := s.db.Query(ctx, c.query(`
 	WITH found AS {materialized} (`+found+`),
@@ -160,22 +177,10 @@ func (s *Store) filteredPage(
 func (s *Store) LinkIDs(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
 ) (ids []int64, err error) {
-	c := newCondition(accountID, 0, filter)
+	c := newCondition(accountID, filter, schema.LinkPosition{})
 	rows, err := s.db.Query(ctx, c.query(c.found("l.id")+order("l", filter)+" LIMIT "+c.arg(limit)))
 	if err == nil {
 		ids, err = collect(rows, value[int64])
 	}
 	return ids, wrap(err, "find account %d's links", accountID)
-}
-
-// LinksAfter implements schema.LinkStore. It reads a range of an index.
-func (s *Store) LinksAfter(
-	ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
-) (links []schema.Link, err error) {
-	c := newCondition(accountID, ordinal, filter)
-	rows, err := s.db.Query(ctx, c.query(c.found(linkColumns)+" ORDER BY l.ordinal LIMIT "+c.arg(limit)))
-	if err == nil {
-		links, err = collect(rows, linkFields)
-	}
-	return links, wrap(err, "read account %d's links after %d", accountID, ordinal)
 }

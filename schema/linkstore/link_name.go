@@ -44,7 +44,10 @@ const (
 	WHERE id = (SELECT former_of FROM links WHERE ` + deletedName + `)`
 	dropDeleted = `DELETE FROM links WHERE ` + deletedName + ` RETURNING taken_down`
 
-	setTakenDown      = `UPDATE links SET taken_down = $3 WHERE id = ` + holderOf
+	// setTakenDown is a change for ChangedLinks.
+	setTakenDown = `
+	UPDATE links SET numbered = CASE WHEN taken_down = $3 THEN numbered ELSE 0 END, taken_down = $3
+	WHERE id = ` + holderOf
 	setNamesTakenDown = `
 	UPDATE links SET taken_down = $3
 	WHERE domain_id = $1 AND hash {among}` + formerOf + `l.id = ` + holderOf + `{end}`

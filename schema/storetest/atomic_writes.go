@@ -253,6 +253,22 @@ var writings = []writing{
 				Former: []string{link.Hash}}}, hour(2))
 		}
 	}},
+	{"NumberChanges", "", func(f fixture) call {
+		f.deleted("gone")
+		return func(ctx context.Context, s schema.Database) error {
+			_, err := s.NumberChanges(ctx, f.owner.ID, 10)
+			return err
+		}
+	}},
+	{"NumberChanges", "of a domain", func(f fixture) call {
+		domain := addDomain(f.t, f.store, f.owner.ID, f.host(), true)
+		addLink(f.t, f.store, f.owner.ID, domain.ID, f.name)
+		testkit.Must(f.t, f.store.ReleaseDomain(f.t.Context(), domain.ID, hour(1)))
+		return func(ctx context.Context, s schema.Database) error {
+			_, err := s.NumberChanges(ctx, f.owner.ID, 10)
+			return err
+		}
+	}},
 	{"RenameTag", "", func(f fixture) call {
 		addTagged(f.t, f.store, f.owner.ID, f.name, "a b")
 		return func(ctx context.Context, s schema.Database) error {

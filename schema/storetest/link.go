@@ -30,6 +30,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("stopped links", func(t *testing.T) { run(t, open, linkStopBehaviours) })
 	t.Run("links", func(t *testing.T) { run(t, open, linkBehaviours) })
 	t.Run("filtered links", func(t *testing.T) { run(t, open, linkFilterBehaviours) })
+	t.Run("links after a position", func(t *testing.T) { run(t, open, linkKeysetBehaviours) })
 	t.Run("managed links", func(t *testing.T) { run(t, open, linkManageBehaviours) })
 	t.Run("versions of links", func(t *testing.T) { run(t, open, linkVersionBehaviours) })
 	t.Run("names of links", func(t *testing.T) { run(t, open, linkNameBehaviours) })

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,7 +17,6 @@ var linkFilterBehaviours = []behaviour[schema.Database]{
 	{"Links with a filter finds by what visitors are answered", filtersStopped},
 	{"Links with a filter pages through its results", pagesFiltered},
 	{"Links with a filter finds nothing with a text that no link can have", filtersUnstorable},
-	{"LinksAfter reads all links in the order of their creation", readsAfter},
 }
 
 func filtersLinks(t *testing.T, store schema.Database) {
@@ -84,19 +82,17 @@ func filtersLinks(t *testing.T, store schema.Database) {
 
 // readsAfterEach requires that LinksAfter reads the links that match filter, from the first on and after each.
 func readsAfterEach(
-	t *testing.T, store schema.Database, owner schema.Account, filter schema.LinkFilter, links []schema.Link,
+	t *testing.T, store schema.Database, owner schema.Account, filter schema.LinkFilter, want []schema.Link,
 ) {
 	t.Helper()
-	want := slices.SortedFunc(slices.Values(links),
-		func(a, b schema.Link) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	for i, after := 0, int64(0); ; i++ {
+	for i, after := 0, (schema.LinkPosition{}); ; i++ {
 		got, err := store.LinksAfter(t.Context(), owner.ID, filter, after, len(want)+1)
 		testkit.Must(t, err)
 		testkit.Equal(t, "links after one", got, want[i:], nilOrEmpty)
 		if i == len(want) {
 			return
 		}
-		after = want[i].Ordinal
+		after = schema.PositionOf(want[i])
 	}
 }
 
@@ -202,27 +198,4 @@ func filtersUnstorable(t *testing.T, store schema.Database) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "found", len(links)+len(ids)+int(total), 0)
 	}
-}
-
-func readsAfter(t *testing.T, store schema.Database) {
-	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	var want []schema.Link
-	for i := range 7 {
-		link := addLink(t, store, owner.ID, 0, fmt.Sprintf("hash-%d", i))
-		addLink(t, store, other.ID, 0, fmt.Sprintf("other-%d", i))
-		if i == 3 {
-			testkit.Must(t, store.DeleteLink(t.Context(), link, hour(1)))
-		} else {
-			want = append(want, link)
-		}
-	}
-	var got []schema.Link
-	for after := int64(math.MinInt64); ; after = got[len(got)-1].Ordinal {
-		links, err := store.LinksAfter(t.Context(), owner.ID, schema.LinkFilter{}, after, 2)
-		testkit.Must(t, err)
-		if got = append(got, links...); len(links) == 0 {
-			break
-		}
-	}
-	testkit.Equal(t, "links", got, want)
 }

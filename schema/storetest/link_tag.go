@@ -132,7 +132,7 @@ func renamesTagsConcurrently(t *testing.T, store schema.Database) {
 	for i := range all {
 		all[i] = fmt.Sprintf("new-%d", i)
 	}
-	links, err := store.LinksAfter(t.Context(), owner.ID, schema.LinkFilter{}, 0, 3*n)
+	links, err := store.LinksAfter(t.Context(), owner.ID, schema.LinkFilter{}, schema.LinkPosition{}, 3*n)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", len(links), 3*n)
 	for _, link := range links {

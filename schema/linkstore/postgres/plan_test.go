@@ -39,6 +39,13 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 	plans.Want(t, "Links", "LIKE $3", "Cond: ((account_id = $1) AND (")
 	plans.Want(t, "LinkIDs", "(l.folded_url IS NOT NULL OR", "using links_folded on links l")
 	plans.Want(t, "LinkIDs", "l.updated_at = $3", "Index Scan using links_in_trash on links l")
+	const byOrdinal = "using links_account_id_ordinal_key on links l"
+	plans.Want(t, "LinksAfter", "l.ordinal > CAST($2", byOrdinal)
+	plans.Want(t, "LinksAfter", "l.ordinal < CAST($2 AS bigint) ORDER", byOrdinal)
+	plans.Want(t, "LinksAfter", "l.updated_at <= $", "using links_in_trash on links l")
+	plans.Want(t, "ChangedLinks", "d.id IS NOT NULL) ORDER BY l.number", "using links_numbered on links l")
+	plans.Want(t, "ChangedLinks", "ELSE false END ORDER", byOrdinal)
+	plans.Want(t, "NumberChanges", "ORDER BY updated_at LIMIT", "using links_to_number on links")
 	plans.Want(t, "LinksByHash", "", byHash)
 	plans.Want(t, "EdgeLinks", "", byHash)
 	plans.Want(t, "EdgeLinks", "", "Index Only Scan using links_domain_id_hash_key on links b")
@@ -77,6 +84,7 @@ func fill(t testing.TB, raw *pgx.Conn) {
 		`INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at, updated_at)
 			SELECT 2 + i % 5000, 0, 'gone-' || i, CASE i % 20 WHEN 0 THEN 'https://example.org/' ELSE '' END, false, -i,
 				now(), now() FROM generate_series(1, 10000) i`,
+		`UPDATE links SET version = 2, numbered = CASE WHEN id % 100 > 0 THEN 2 ELSE 1 END, number = id WHERE account_id > 1`,
 		`UPDATE accounts SET link_count = 10000 WHERE id = 1`,
 		`INSERT INTO link_gaps SELECT i % 500, i, 1 FROM generate_series(1, 10000) i WHERE i % 500 > 0`,
 		`INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)

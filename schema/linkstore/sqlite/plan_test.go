@@ -52,6 +52,7 @@ var sorts = map[string]string{
 	"TagCounts: USE TEMP B-TREE FOR GROUP BY":                     "the different tags of an account",
 	"WaitingDeliveries: USE TEMP B-TREE FOR string_agg(ORDER BY)": "a delivery",
 	"OwnedLinks: USE TEMP B-TREE FOR ORDER BY":                    "the hashes of a call",
+	"LinksAfter: USE TEMP B-TREE FOR LAST TERM OF ORDER BY":       "links that were deleted at the same time",
 	"RestoreLink: USE TEMP B-TREE FOR GROUP BY":                   "the links of a call",
 	"RestoreLink: USE TEMP B-TREE FOR ORDER BY":                   "a hash, and the domains of an account",
 	"RestoreLinks: USE TEMP B-TREE FOR GROUP BY":                  "the links of a call",
@@ -79,11 +80,17 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 	const byID = "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"
 	const byHash = "SEARCH n USING INDEX sqlite_autoindex_links_1 (domain_id=? AND hash=?)"
 	plans.Want(t, "Links", "a.link_count", "(account_id=? AND ordinal>? AND ordinal<?)")
-	plans.Want(t, "Links", "l.ordinal > CAST($2", "(account_id=? AND ordinal>?)")
-	plans.Want(t, "LinkIDs", "l.ordinal > CAST($2", "(account_id=? AND ordinal>?)")
+	plans.Want(t, "Links", "WHERE l.account_id = $1 AND l.ordinal > 0", "(account_id=? AND ordinal>?)")
+	plans.Want(t, "LinkIDs", "l.ordinal > 0", "(account_id=? AND ordinal>?)")
 	plans.Want(t, "LinkIDs", "(l.folded_url IS NOT NULL OR", "USING INDEX links_folded (account_id=? AND ordinal>?)")
 	plans.Want(t, "LinkIDs", "l.updated_at = $3", "USING INDEX links_in_trash (account_id=? AND updated_at=?)")
-	plans.Want(t, "LinksAfter", "", "(account_id=? AND ordinal>?)")
+	plans.Want(t, "LinksAfter", "l.ordinal > CAST($2", "(account_id=? AND ordinal>?)")
+	plans.Want(t, "LinksAfter", "l.ordinal < CAST($2", "(account_id=? AND ordinal>? AND ordinal<?)")
+	plans.Want(t, "LinksAfter", "l.updated_at <= $",
+		"USING INDEX links_in_trash (account_id=? AND updated_at>? AND updated_at<?)")
+	plans.Want(t, "ChangedLinks", "l.number > CAST", "USING INDEX links_numbered (account_id=? AND number>?)")
+	plans.Want(t, "ChangedLinks", "l.number IS NULL", "(account_id=? AND ordinal>?)")
+	plans.Want(t, "NumberChanges", "ORDER BY updated_at LIMIT", "INDEX links_to_number (account_id=?)")
 	plans.Want(t, "LinksByID", "", byID)
 	plans.Want(t, "ChangeLinks", "ORDER BY l.id", byID)
 	plans.Want(t, "LinksByHash", "", byHash)
