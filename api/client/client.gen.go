@@ -67,6 +67,11 @@ const (
 	LinkPathModeNone   LinkPathMode = "none"
 )
 
+// Defines values for LinkPageMetaPerPage.
+const (
+	LinkPageMetaPerPageN20 LinkPageMetaPerPage = 20
+)
+
 // Defines values for NotFoundFailureError.
 const (
 	NotFoundFailureErrorNotFound NotFoundFailureError = "not_found"
@@ -146,6 +151,12 @@ const (
 const (
 	ReportIntervalDay  ReportInterval = "day"
 	ReportIntervalHour ReportInterval = "hour"
+)
+
+// Defines values for ExportLinksParamsFormat.
+const (
+	Csv    ExportLinksParamsFormat = "csv"
+	Ndjson ExportLinksParamsFormat = "ndjson"
 )
 
 // Defines values for ListLinksParamsSort.
@@ -807,7 +818,7 @@ type LinkItem struct {
 	// Examples: 2026-11-21T09:30:15+00:00
 	CreatedAt CreatedAt `json:"created_at"`
 
-	// DeletedAt When the link was deleted. Only with deleted=true.
+	// DeletedAt When the link was deleted. Only of deleted links, with deleted=true or updated_since.
 	DeletedAt *time.Time `json:"deleted_at,omitempty"`
 
 	// Hash The short code or alias, unique on its domain. Capitals tell short codes apart; visitors may spell an alias in any letter case.
@@ -840,15 +851,36 @@ type LinkName struct {
 
 // LinkPage A page of the list.
 type LinkPage struct {
-	// Data The links of the page, newest first.
+	// Data The links of the page, in the order of the list; without limit at most 20.
 	Data []LinkItem `json:"data"`
 
-	// Meta The position of the page in the list.
-	Meta PageMeta `json:"meta"`
+	// Meta The position of the page in the list. A page that follows a cursor has next alone, any other page has all other fields.
+	Meta LinkPageMeta `json:"meta"`
 
 	// Success Always true.
 	Success Success `json:"success"`
 }
+
+// LinkPageMeta The position of the page in the list. A page that follows a cursor has next alone, any other page has all other fields.
+type LinkPageMeta struct {
+	// CurrentPage The requested page.
+	CurrentPage *int64 `json:"current_page,omitempty"`
+
+	// LastPage The number of pages; 1 if there are no links.
+	LastPage *int64 `json:"last_page,omitempty"`
+
+	// Next The cursor of the next page, for after; null: this page is the last. Changes always have one.
+	Next nullable.Nullable[string] `json:"next,omitempty"`
+
+	// PerPage The maximum number of links per page.
+	PerPage *LinkPageMetaPerPage `json:"per_page,omitempty"`
+
+	// Total The number of all links of the caller that match.
+	Total *int64 `json:"total,omitempty"`
+}
+
+// LinkPageMetaPerPage The maximum number of links per page.
+type LinkPageMetaPerPage int
 
 // LinkReport The clicks of a link in some days.
 type LinkReport struct {
@@ -1641,6 +1673,30 @@ type ListDomainsParams struct {
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 }
 
+// ExportLinksParams defines parameters for ExportLinks.
+type ExportLinksParams struct {
+	// Format ndjson: a line of JSON for each link, with the fields of GET /api/v1/links/{hash}, and deleted_at of deleted links. csv: the file that imports read, with a heading line.
+	Format ExportLinksParamsFormat `form:"format" json:"format"`
+
+	// Q Words, all of which a link must have, as in GET /api/v1/links.
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Tag A tag that the links have. An empty one is no filter.
+	Tag *string `form:"tag,omitempty" json:"tag,omitempty"`
+
+	// DomainId The id of one of the caller's domains, 0 for the default domain.
+	DomainId *int64 `form:"domain_id,omitempty" json:"domain_id,omitempty"`
+
+	// IsActive Whether the links redirect, as is_active says.
+	IsActive *bool `form:"is_active,omitempty" json:"is_active,omitempty"`
+
+	// Deleted The links that were deleted within the last 30 days, the last deleted first, instead of the others.
+	Deleted *bool `form:"deleted,omitempty" json:"deleted,omitempty"`
+}
+
+// ExportLinksParamsFormat defines parameters for ExportLinks.
+type ExportLinksParamsFormat string
+
 // ListLinksParams defines parameters for ListLinks.
 type ListLinksParams struct {
 	// Page The page number, from 1. A page beyond the last is empty.
@@ -1663,6 +1719,15 @@ type ListLinksParams struct {
 
 	// Deleted List the links that were deleted within the last 30 days, the last deleted first, instead of the others. They also have deleted_at. sort does not apply to them.
 	Deleted *bool `form:"deleted,omitempty" json:"deleted,omitempty"`
+
+	// Limit How many links a page has at most, in a list that is read by cursors. Not with page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The cursor of the page before: its meta.next. Empty: the first page. The filters and the order must be the same; sort may only be -created_at or created_at.
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// UpdatedSince Changes instead of the list: the links whose updated_at is at this time or later, and all changes that become visible from then on. ISO 8601 with an offset. An early time begins with all links. Not with sort and deleted.
+	UpdatedSince *time.Time `form:"updated_since,omitempty" json:"updated_since,omitempty"`
 }
 
 // ListLinksParamsSort defines parameters for ListLinks.
@@ -2370,9 +2435,20 @@ type ClientInterface interface {
 	// Corresponds with GET /api/v1/domains (the `ListDomains` operationId).
 	ListDomains(ctx context.Context, params *ListDomainsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ExportLinks Export links
+	//
+	// All links of the caller that match, the oldest first, as one stream. It counts as one request for every 10,000 links begun. An account receives one export at a time, and a client that reads slower than 16 KiB per second is dropped: a stream that ends before its last chunk is incomplete.
+	//
+	// Corresponds with GET /api/v1/export (the `ExportLinks` operationId).
+	ExportLinks(ctx context.Context, params *ExportLinksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListLinks List the caller's links
 	//
 	// All links of the caller, newest first, 20 per page. The filters and orders read all links of the caller: they take longer the more there are.
+	//
+	// Programs that read all links use `limit` and `after` instead of `page`: pass on `meta.next` until it is null. Each link that exists throughout comes exactly once, however many are created meanwhile.
+	//
+	// Programs that keep a copy use `updated_since`, and then pass on `meta.next` for ever: links that were created, changed or deleted come in the order in which the changes became visible, a link again after each later change, with `deleted_at` once it is deleted. None is missed, whichever process makes the change. A page without links is the end for now; the cursor stays valid. Clicks and a passing expiry are no changes; a lost or verified domain is one of all of its links. Links that no longer match a filter do not come. Of a link that was deleted more than 30 days ago, `original_url` is empty; links of a domain that was deleted after them do not come.
 	//
 	// Corresponds with GET /api/v1/links (the `ListLinks` operationId).
 	ListLinks(ctx context.Context, params *ListLinksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2753,9 +2829,30 @@ func (c *Client) ListDomains(ctx context.Context, params *ListDomainsParams, req
 	return c.Client.Do(req)
 }
 
+// ExportLinks Export links
+//
+// All links of the caller that match, the oldest first, as one stream. It counts as one request for every 10,000 links begun. An account receives one export at a time, and a client that reads slower than 16 KiB per second is dropped: a stream that ends before its last chunk is incomplete.
+//
+// Corresponds with GET /api/v1/export (the `ExportLinks` operationId).
+func (c *Client) ExportLinks(ctx context.Context, params *ExportLinksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportLinksRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListLinks List the caller's links
 //
 // All links of the caller, newest first, 20 per page. The filters and orders read all links of the caller: they take longer the more there are.
+//
+// Programs that read all links use `limit` and `after` instead of `page`: pass on `meta.next` until it is null. Each link that exists throughout comes exactly once, however many are created meanwhile.
+//
+// Programs that keep a copy use `updated_since`, and then pass on `meta.next` for ever: links that were created, changed or deleted come in the order in which the changes became visible, a link again after each later change, with `deleted_at` once it is deleted. None is missed, whichever process makes the change. A page without links is the end for now; the cursor stays valid. Clicks and a passing expiry are no changes; a lost or verified domain is one of all of its links. Links that no longer match a filter do not come. Of a link that was deleted more than 30 days ago, `original_url` is empty; links of a domain that was deleted after them do not come.
 //
 // Corresponds with GET /api/v1/links (the `ListLinks` operationId).
 func (c *Client) ListLinks(ctx context.Context, params *ListLinksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3622,6 +3719,116 @@ func NewListDomainsRequest(server string, params *ListDomainsParams) (*http.Requ
 	return req, nil
 }
 
+// NewExportLinksRequest constructs an http.Request for the ExportLinks method
+func NewExportLinksRequest(server string, params *ExportLinksParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/export")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tag != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tag", *params.Tag, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.DomainId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "domain_id", *params.DomainId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.IsActive != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "is_active", *params.IsActive, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Deleted != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "deleted", *params.Deleted, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListLinksRequest constructs an http.Request for the ListLinks method
 func NewListLinksRequest(server string, params *ListLinksParams) (*http.Request, error) {
 	var err error
@@ -3725,6 +3932,42 @@ func NewListLinksRequest(server string, params *ListLinksParams) (*http.Request,
 		if params.Deleted != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "deleted", *params.Deleted, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UpdatedSince != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "updated_since", *params.UpdatedSince, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -195,6 +195,32 @@ func Read[T any](resp *http.Response, err error) (answer T, _ error) {
 	return answer, nil
 }
 
+// Copy writes the body of a successful answer to w while it arrives. It takes the results of a call of Client, and
+// returns the errors that Read does, and those of w.
+func Copy(w io.Writer, resp *http.Response, err error) error {
+	if err != nil || resp.StatusCode/100 != 2 {
+		_, err = Read[[]byte](resp, err)
+		return err
+	}
+	defer resp.Body.Close()
+	body := &watchedReader{Reader: resp.Body}
+	if _, err = io.Copy(w, body); err != nil && err == body.err {
+		err = &url.Error{Op: "Read", URL: resp.Request.URL.Redacted(), Err: err}
+	}
+	return err
+}
+
+// watchedReader keeps its last error.
+type watchedReader struct {
+	io.Reader
+	err error
+}
+
+func (r *watchedReader) Read(some []byte) (n int, err error) {
+	n, r.err = r.Reader.Read(some)
+	return n, r.err
+}
+
 // failure returns the error that an answer says.
 func failure(resp *http.Response, body []byte) *Error {
 	e := &Error{}

@@ -295,7 +295,7 @@ func (c *comparison) answers(was, is object) {
 		}
 	}
 	for _, name := range was.strings("required") {
-		if !slices.Contains(is.strings("required"), name) {
+		if !slices.Contains(is.strings("required"), name) && !c.parameter(is, name, "x-missing-with") {
 			c.breaks("%s may be missing now", name)
 		}
 	}
@@ -324,9 +324,14 @@ func (c *comparison) answers(was, is object) {
 // x-only-with names the parameter. Alternative schemas would say the same,
 // but change the types of generated clients.
 func (c *comparison) askedFor(is object, name string) bool {
-	property := is.object("properties", name)
-	return (c.parameters[fmt.Sprint("query ", property["x-only-with"])] || property["x-only-with-imports"] == true) &&
-		!slices.Contains(is.strings("required"), name)
+	asked := c.parameter(is, name, "x-only-with") || is.object("properties", name)["x-only-with-imports"] == true
+	return asked && !slices.Contains(is.strings("required"), name)
+}
+
+// parameter reports whether a property names a new query parameter, as the condition under which it is in answers, or
+// missing in them.
+func (c *comparison) parameter(is object, name, condition string) bool {
+	return c.parameters[fmt.Sprint("query ", is.object("properties", name)[condition])]
 }
 
 // properties compares the parts of objects and arrays.

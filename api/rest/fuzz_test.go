@@ -27,6 +27,9 @@ func FuzzRequest(f *testing.F) {
 		{"GET", "/api/v1/links/abc?domain_id=1", "", ""},
 		{"GET", "/api/v1/links?q=https://sho.rt/kept%2b+%00+%ff+xn--&tag=a&domain_id=0&is_active=true&sort=-clicks", "", ""},
 		{"GET", "/api/v1/links?q=[::1]:80/%c3%9c&sort=created_at&is_active=", "", ""},
+		{"GET", "/api/v1/links?limit=1000&after=bAAAAAAAAAAAAA&sort=created_at&page=1", "", ""},
+		{"GET", "/api/v1/links?updated_since=0000-01-01T00:00:00+14:00&limit=0x1&after=%ff&sort=-clicks&deleted=1", "", ""},
+		{"GET", "/api/v1/export?format=ndjson&q=%00&page=1", "", ""},
 		{"GET", "/api/v1/tags", "", ""},
 		{"POST", "/api/v1/links/bulk", "application/json", `{"links": [{"long_url": "http://a", "custom_alias": "abc"}, ` +
 			`null, 1, {"tags": [null]}]}`},

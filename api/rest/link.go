@@ -80,24 +80,35 @@ type linkItem struct {
 	Clicks      int64  `json:"clicks"`
 	IsActive    bool   `json:"is_active"`
 	CreatedAt   string `json:"created_at"`
-	DeletedAt   string `json:"deleted_at,omitempty"` // of the trash only
+	DeletedAt   string `json:"deleted_at,omitempty"` // of a deleted link
 }
 
 // listLinks answers GET /api/v1/links.
 func (a *API) listLinks(c *call) error {
+	if req, asked := cursorRequest(c); asked {
+		return a.listAfter(c, req)
+	}
 	req := listRequest(c)
-	counts := a.clicks.Of(c.account)
-	found, total, err := a.shortener.List(c.ctx, counts, req)
+	found, total, err := a.shortener.List(c.ctx, a.clicks.Of(c.account), req)
 	if err != nil {
 		return withOutage(readingLinks, err)
 	}
+	items, err := a.linkItems(c, found)
+	if err != nil {
+		return err
+	}
+	return answer(c.http, fasthttp.StatusOK, newPage(req.Page, total, items))
+}
+
+// linkItems returns the items of a list.
+func (a *API) linkItems(c *call, found []schema.Link) ([]linkItem, error) {
 	ids := make([]int64, len(found))
 	for i, link := range found {
 		ids[i] = link.ID
 	}
-	clicks, err := counts.ClickCounts(c.ctx, ids)
+	clicks, err := a.clicks.Of(c.account).ClickCounts(c.ctx, ids)
 	if err != nil {
-		return withOutage(readingClicks, err)
+		return nil, withOutage(readingClicks, err)
 	}
 	items := make([]linkItem, len(found))
 	for i, link := range found {
@@ -109,11 +120,11 @@ func (a *API) listLinks(c *call) error {
 			IsActive:    link.Redirects(),
 			CreatedAt:   formatTime(link.CreatedAt),
 		}
-		if req.Deleted {
+		if link.Stopped == schema.Deleted {
 			items[i].DeletedAt = formatTime(link.UpdatedAt)
 		}
 	}
-	return answer(c.http, fasthttp.StatusOK, newPage(req.Page, total, items))
+	return items, nil
 }
 
 // listRequest decodes the query of a list.

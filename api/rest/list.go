@@ -3,9 +3,11 @@ package rest
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -65,4 +67,63 @@ func pageNumber(c *call) (number int64, ok bool) {
 	}
 	n, err := strconv.ParseUint(string(args.Peek("page")), 10, 63)
 	return int64(n), err == nil && n > 0
+}
+
+// cursorPage is the answer of a list that is read by cursors.
+type cursorPage[T any] struct {
+	list[T]
+	Meta cursorMeta `json:"meta"`
+}
+
+type cursorMeta struct {
+	Next *string `json:"next"`
+}
+
+const badSince = "The time must be ISO 8601 with an offset, as in 2026-11-21T09:30:15+00:00."
+
+// cursorRequest decodes the query of a list that is read by cursors. asked is false if the query does not ask for that.
+func cursorRequest(c *call) (req links.CursorRequest, asked bool) {
+	args := c.http.QueryArgs()
+	for _, name := range []string{links.FieldLimit, links.FieldAfter, links.FieldUpdatedSince} {
+		asked = asked || args.Has(name)
+	}
+	if !asked {
+		return req, false
+	}
+	req = links.CursorRequest{ListRequest: listRequest(c), Limit: schema.PageSize,
+		After: string(args.Peek(links.FieldAfter))}
+	if args.Has("page") {
+		req.Malformed["page"] = []string{"A list has either pages or cursors: leave page out."}
+	}
+	if args.Has(links.FieldLimit) {
+		req.Limit, _ = strconv.Atoi(string(args.Peek(links.FieldLimit))) // 0 is out of range, too
+	}
+	if args.Has(links.FieldUpdatedSince) {
+		text := string(args.Peek(links.FieldUpdatedSince))
+		since, err := schema.ParseTime(text)
+		if i := strings.LastIndexByte(text, ' '); err != nil && i > 0 { // a plus sign that was not encoded
+			since, err = schema.ParseTime(text[:i] + "+" + text[i+1:])
+		}
+		if req.UpdatedSince = &since; err != nil {
+			req.Malformed[links.FieldUpdatedSince] = []string{badSince}
+		}
+	}
+	return req, true
+}
+
+// listAfter answers with a page of links that follows a cursor.
+func (a *API) listAfter(c *call, req links.CursorRequest) error {
+	found, err := a.shortener.ListAfter(c.ctx, req)
+	if err != nil {
+		return withOutage(readingLinks, err)
+	}
+	items, err := a.linkItems(c, found.Links)
+	if err != nil {
+		return err
+	}
+	body := cursorPage[linkItem]{list: list[linkItem]{true, items}}
+	if found.Next != "" {
+		body.Meta.Next = &found.Next
+	}
+	return answer(c.http, fasthttp.StatusOK, body)
 }

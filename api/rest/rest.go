@@ -61,6 +61,7 @@ const (
 	pathReference  = root + "/docs"
 	pathMetrics    = root + "/metrics"
 	pathMCP        = root + "/mcp"
+	pathExport     = root + "/export"
 )
 
 //go:embed openapi.json
@@ -90,6 +91,7 @@ type API struct {
 	webhooks     *webhook.Sender
 	shares       *sharing.Shares
 	bodies       *turns.Bound // bytes of large bodies
+	files        *request.Files
 	origins      Origins
 	reference    func(*fasthttp.RequestCtx) error
 	rankings     *clickreport.Rankings
@@ -120,6 +122,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: store, clicks: clicks, countedUntil: countedUntil,
 		rankings: rankings, live: streams, webhooks: webhooks, shares: shares, bodies: request.NewBodies(),
+		files:   request.NewFiles(log),
 		origins: origins, reference: reference, work: work, prices: map[string]request.Price{}, requests: requests, log: log,
 	}
 	a.router = router.New()
@@ -129,6 +132,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodPost, pathBulk, request.Writes, a.createLinks)
 	a.route(fasthttp.MethodPost, pathBulkEdit, request.Writes, a.editLinks)
 	a.route(fasthttp.MethodPost, pathBulkDelete, request.Writes, a.deleteLinks)
+	a.route(fasthttp.MethodGet, pathExport, request.Sends, a.export)
 	a.route(fasthttp.MethodGet, pathTags, request.Reads, a.listTags)
 	a.route(fasthttp.MethodGet, pathDomains, request.Constant, a.listDomains)
 	a.route(fasthttp.MethodGet, pathLink, request.Reads, a.ofLink(a.readLink))

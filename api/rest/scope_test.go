@@ -35,6 +35,8 @@ var scopeCases = []scopeCase{
 	{"POST /api/v1/mcp", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, []string{anyScopes}}, // which lists fewer
 	{"GET /api/v1/links", "", "", []string{readLinks}},
 	{"GET /api/v1/links", "/api/v1/links?deleted=true", "", []string{readLinks}},
+	{"GET /api/v1/links", "/api/v1/links?updated_since=2026-11-21T09:30:15Z", "", []string{readLinks}},
+	{"GET /api/v1/export", "/api/v1/export?format=csv", "", []string{readLinks}},
 	{"GET /api/v1/links/{hash}", "/api/v1/links/HASH", "", []string{readLinks}},
 	{"GET /api/v1/links/{hash}/qr", "/api/v1/links/HASH/qr", "", []string{readLinks}},
 	{"GET /api/v1/tags", "", "", []string{readLinks}},
