@@ -240,8 +240,7 @@ func (c *command) listCommand() *cobra.Command {
 	})
 	flags := cmd.Flags()
 	addFilterFlags(cmd)
-	flags.Bool("is-active", false, "only those that redirect, with =false the others")
-	flags.Bool("deleted", false, "those in the trash")
+	addStateFlags(cmd)
 	flags.String("sort", "", "the `order`: -created_at (the newest first), created_at, -clicks or clicks")
 	flags.Int64("page", 1, "the `number` of the page")
 	flags.BoolVar(&all, "all", false, "all pages")
@@ -251,6 +250,11 @@ func (c *command) listCommand() *cobra.Command {
 func addFilterFlags(cmd *cobra.Command) {
 	cmd.Flags().String("q", "", "only those with these `words` in their hash, long URL, title or tags")
 	cmd.Flags().String("tag", "", "only those with this `tag`")
+}
+
+func addStateFlags(cmd *cobra.Command) {
+	cmd.Flags().Bool("is-active", false, "only those that redirect, with =false the others")
+	cmd.Flags().Bool("deleted", false, "those in the trash")
 }
 
 // printItems prints links of a list.
