@@ -64,7 +64,8 @@ type Result struct {
 	Series           []Point // without gaps
 	Totals, Previous Count
 	Names            map[schema.Dimension][]schema.NameCount
-	Links            []schema.LinkCount // with the most clicks, including bots
+	Links            []schema.LinkCount // with the most clicks, including bots and imported ones
+	Sources          []schema.NameCount // of imported clicks, the largest first
 }
 
 // Bounds returns the beginnings of the periods and the end of the last one, in the zone of the request. A day that the
@@ -231,7 +232,8 @@ func (r Request) read(ctx context.Context, store schema.ReportStore, q schema.Re
 		return result, err
 	}
 	result = Result{Previous: Count{Period: got.Previous}, Names: got.Names, Links: got.Links,
-		Series: make([]Point, len(got.Series))}
+		Sources: got.Sources,
+		Series:  make([]Point, len(got.Series))}
 	known := got.Visitors != nil
 	for i, at := range r.Bounds()[:len(got.Series)] {
 		point := Point{at, Count{Period: got.Series[i]}}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"linkstream/schema"
 )
 
 // This file and _chart.html draw the clicks per day. go-chart, which draws bench's charts, does not fit: its stacked
@@ -18,7 +20,7 @@ import (
 const (
 	plotTop, plotBottom = 12.0, 172.0
 	minBar              = 2.0 // minimum height of a bar above 0
-	barGap              = 2.0 // between people and bots, so that their colors need not tell them apart
+	barGap              = 2.0 // between parts of a bar, so that their colors need not tell them apart
 	maxDates            = 5   // labels below the bars, unless there are only 7
 	maxMonths           = 4   // of them if they have the year
 )
@@ -33,7 +35,7 @@ const (
 	perDay, perWeek, perMonth, perQuarter = "day", "week", "month", "quarter"
 )
 
-// chart shows clicks over time, bots stacked on people.
+// chart shows clicks over time: bots stacked on people, and imported clicks on both.
 type chart struct {
 	Unit    string // of a bar
 	Zone    string // in which days begin
@@ -41,10 +43,12 @@ type chart struct {
 	Bars    []bar
 	People  string // SVG path of all bars, which are 1 apart
 	Bots    string
-	Ticks   []tick
-	Dates   []dateLabel
-	Bottom  string
-	Before  string // width of the time before the first link, "" if the chart begins later
+	// Imported is the path of imported clicks, "" without any. Sources has the names of those who have counted them.
+	Imported, Sources string
+	Ticks             []tick
+	Dates             []dateLabel
+	Bottom            string
+	Before            string // width of the time before the first link, "" if the chart begins later
 }
 
 // UnitTitle is the heading of the table's first column.
@@ -78,10 +82,12 @@ func (c chart) Rows() []bar {
 type bar struct {
 	Name         string // the hour, the first of several hours, the day, or the first day of the week, month or quarter
 	People, Bots int64
+	Imported     int64  // clicks that other services have counted
 	Visitors     *int64 // nil if they are not known
 
-	PeopleY, PeopleH string
-	BotsY, BotsH     string
+	PeopleY, PeopleH     string
+	BotsY, BotsH         string
+	ImportedY, ImportedH string
 }
 
 // Date is the bar's name for people.
@@ -99,12 +105,22 @@ func dateText(name string) string {
 	return name
 }
 
-// Total returns people and bots together.
-func (b bar) Total() int64 { return b.People + b.Bots }
+// Total returns all clicks together.
+func (b bar) Total() int64 { return b.People + b.Bots + b.Imported }
 
 // HasVisitors reports whether any bar has visitors.
 func (c chart) HasVisitors() bool {
 	return slices.ContainsFunc(c.Bars, func(b bar) bool { return b.Visitors != nil })
+}
+
+// withSources returns the chart with the names of the sources of its imported clicks.
+func (c chart) withSources(sources []schema.NameCount) chart {
+	names := make([]string, len(sources))
+	for i, source := range sources {
+		names[i] = source.Name
+	}
+	c.Sources = strings.Join(names, ", ")
+	return c
 }
 
 // tick is a grid line of the vertical axis.
@@ -134,6 +150,7 @@ func newChart(format numbers, zone *time.Location, days []dayClicks, since time.
 		b.place(top)
 		c.People += outline(i, b.PeopleY, b.PeopleH)
 		c.Bots += outline(i, b.BotsY, b.BotsH)
+		c.Imported += outline(i, b.ImportedY, b.ImportedH)
 	}
 	c.Dates = datesBelow(c.Bars, c.Unit)
 	c.Summary = summary(format, days, c.Unit, c.Zone, most)
@@ -174,6 +191,7 @@ func barsPer(unit string, days []dayClicks) (bars []bar) {
 		last := &bars[len(bars)-1]
 		last.People += day.People
 		last.Bots += day.Bots
+		last.Imported += day.Imported
 		switch {
 		case day.Visitors == nil || unit == perSixHours || unit == perTwelveHours: // who comes in two hours would count twice
 			last.Visitors = nil
@@ -210,13 +228,18 @@ func firstOf(unit, name string) string {
 
 // place sets the coordinates. top is the end of the axis.
 func (b *bar) place(top int64) {
-	people, bots := height(b.People, top), height(b.Bots, top)
-	b.PeopleY, b.PeopleH = px(plotBottom-people), px(people)
-	b.BotsY = px(plotBottom - people - bots)
-	if people > 0 && bots >= 2*barGap {
-		bots -= barGap
+	y := plotBottom
+	for _, part := range []struct {
+		clicks int64
+		y, h   *string
+	}{{b.People, &b.PeopleY, &b.PeopleH}, {b.Bots, &b.BotsY, &b.BotsH}, {b.Imported, &b.ImportedY, &b.ImportedH}} {
+		h, above := height(part.clicks, top), y < plotBottom
+		y -= h
+		if *part.y = px(y); above && h >= 2*barGap {
+			h -= barGap
+		}
+		*part.h = px(h)
 	}
-	b.BotsH = px(bots)
 }
 
 // outline draws a part of bar i as a line downwards. Its width is the stroke's.
@@ -335,6 +358,9 @@ func summary(format numbers, days []dayClicks, unit, zone string, most bar) stri
 	all := sumOf(days)
 	text := fmt.Sprintf("Clicks per %s from %s to %s, %s: %s by people, %s by bots", unit,
 		dateText(days[0].Date), dateText(days[len(days)-1].Date), zone, format.number(all.People), format.number(all.Bots))
+	if all.Imported > 0 {
+		text += fmt.Sprintf(", %s imported", format.number(all.Imported))
+	}
 	if most.Total() == 0 {
 		return text
 	}

@@ -64,6 +64,21 @@ func TestChart(t *testing.T) {
 			t.Errorf("a day without clicks has a bar: %+v", c.Bars[0])
 		}
 	})
+	t.Run("stacks imported clicks on the others, apart", func(t *testing.T) {
+		days := daysFrom("2026-11-20", 2, func(i int) (int64, int64) { return 40 * int64(i), 20 * int64(i) })
+		days[1].Imported, days[0].Imported = 20, 40
+		c := dashboard.NewChart(days)
+		if c.People != "M1 92v80" || c.Bots != "M1 52v38" || c.Imported != "M0 92v80M1 12v38" {
+			t.Errorf("they are drawn as %s, %s and %s", c.People, c.Bots, c.Imported)
+		}
+		if want := ": 40 by people, 20 by bots, 60 imported; the most, 80, "; !strings.Contains(c.Summary, want) {
+			t.Errorf("the summary is %q", c.Summary)
+		}
+		plain := dashboard.NewChart(daysFrom("2026-11-20", 2, func(int) (int64, int64) { return 1, 1 }))
+		if plain.Imported != "" {
+			t.Errorf("without imported clicks, %s is drawn", plain.Imported)
+		}
+	})
 	t.Run("shows one click among millions", func(t *testing.T) {
 		c := dashboard.NewChart(daysFrom("2026-11-20", 2, func(i int) (int64, int64) { return 1 + 5_000_000*int64(i), 0 }))
 		if h := coordinate(t, c.Bars[0].PeopleH); h < 1 {

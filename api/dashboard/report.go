@@ -211,7 +211,8 @@ func (d *Dashboard) clickReport(
 		return nil, ofClicks(err)
 	}
 	report := &clickReport{Visitors: got.Totals.Visitors, First: page.Form.From, Last: page.Form.To,
-		Chart:    newChart(c.numbers(), asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)),
+		Chart: newChart(c.numbers(), asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)).
+			withSources(got.Sources),
 		Progress: d.progress(c)}
 	if page.Link != nil {
 		counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, []int64{page.Link.ID})

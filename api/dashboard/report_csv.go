@@ -79,6 +79,10 @@ func (d *Dashboard) downloadReport(c *call) error {
 func writeCSV(w io.Writer, days []dayClicks) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{{csvfile.BOM + "date", "people", "bots", "total", "visitors"}}
+	imported := sumOf(days).Imported > 0
+	if imported {
+		lines[0] = append(lines[0], "imported")
+	}
 	for _, day := range days {
 		visitors := "" // unknown
 		if day.Visitors != nil {
@@ -86,6 +90,9 @@ func writeCSV(w io.Writer, days []dayClicks) error {
 		}
 		lines = append(lines, []string{day.Date, strconv.FormatInt(day.People, 10), strconv.FormatInt(day.Bots, 10),
 			strconv.FormatInt(day.Total(), 10), visitors})
+		if last := len(lines) - 1; imported {
+			lines[last] = append(lines[last], strconv.FormatInt(day.Imported, 10))
+		}
 	}
 	return out.WriteAll(lines)
 }

@@ -18,4 +18,11 @@ func TestCSV(t *testing.T) {
 	if err != nil || out.String() != want {
 		t.Errorf("got %q, error %v; want %q", out.String(), err, want)
 	}
+	out.Reset()
+	err = dashboard.WriteCSV(&out, []dashboard.Day{{Date: "2026-11-20"},
+		{Date: "2026-11-21", Count: clickreport.Count{Period: schema.Period{People: 1, Imported: 300}}}})
+	want = "\ufeffdate,people,bots,total,visitors,imported\n2026-11-20,0,0,0,,0\n2026-11-21,1,0,301,,300\n"
+	if err != nil || out.String() != want {
+		t.Errorf("with imported clicks: got %q, error %v; want %q", out.String(), err, want)
+	}
 }

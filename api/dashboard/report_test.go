@@ -15,6 +15,7 @@ import (
 
 	"linkstream/api/clickreport"
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -45,6 +46,29 @@ func (b *browser) choose(field, value string) answer {
 	query.Add(field, value)
 	path, _, _ := strings.Cut(b.at, "?")
 	return b.get(path + "?" + query.Encode())
+}
+
+// Imported clicks are drawn apart and named with their sources, where there are any.
+func TestReportOfImportedClicks(t *testing.T) {
+	s := startFaulty(t, nil)
+	moved, plain := s.addLink(t, "moved", "https://example.org/"), s.addLink(t, "plain", "https://example.org/")
+	at := s.now().UTC().AddDate(0, 0, -2).Truncate(24 * time.Hour)
+	s.count(t, click{link: moved, at: at, times: 12}, click{link: plain, at: at, times: 5})
+	testkit.Must(t, s.clicks.SetHistories(t.Context(),
+		storetest.HistoryOf(s.account.ID, moved.ID, "bitly", at, 3000),
+		storetest.HistoryOf(s.account.ID, moved.ID, "old-site", at.AddDate(0, 0, -1), 40)))
+	b := s.signedIn(t)
+	page := b.get("/dashboard/links/0/moved")
+	page.want(t, http.StatusOK, "Clicks 3,052", "People 12 Bots 0 Imported 3,040 from bitly, old-site",
+		"People Bots Imported from bitly, old-site", "3,052 clicks since the link was created")
+	wantHarmless(t, page)
+	if !strings.Contains(page.body, `stroke="url(#dots)"`) {
+		t.Error("no bar of imported clicks is drawn")
+	}
+	b.get("/dashboard").want(t, http.StatusOK, "17 by people, 0 by bots, 3,040 imported", "sho.rt/ moved", "3,052")
+	if page := b.get("/dashboard/links/0/plain"); strings.Contains(page.body, "mported") {
+		t.Error("a report without imported clicks names them")
+	}
 }
 
 func TestReport(t *testing.T) {

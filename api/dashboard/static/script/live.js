@@ -6,8 +6,9 @@ function readCharts(at) {
     if (rows.length === 0) continue;
     const last = rows.length - 1, chosen = () => Number(plot.getAttribute("aria-valuenow"));
     const says = (at) => {
-      const [date, people, bots] = rows[last - at].cells;
-      return `${date.textContent}: ${people.textContent} people, ${bots.textContent} bots`;
+      const [date, people, bots, imported] = rows[last - at].cells;
+      return `${date.textContent}: ${people.textContent} people, ${bots.textContent} bots` +
+        (chart.querySelector(".key-imported") ? `, ${imported.textContent} imported` : "");
     };
     const choose = (at) => {
       mark.classList.add("chosen");
