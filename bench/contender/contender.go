@@ -149,7 +149,7 @@ func (c *Contender) Measure(ctx context.Context, work func(context.Context) (loa
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{Result: result, Rate: float64(result.Answers) / result.Elapsed.Seconds(),
+	o := Outcome{Result: result, Rate: result.Rate(),
 		Generator: (now.CPU - own.CPU).Seconds() / result.Elapsed.Seconds()}
 	after, err := proc.ReadAll(c.Processes)
 	for i := range after {

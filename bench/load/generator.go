@@ -133,6 +133,7 @@ func (c *client) runOpen(ctx context.Context, s *schedule) error {
 		}
 		sent := time.Now()
 		record(c.result.SendDelay, sent.Sub(due))
+		c.result.Sending = sent.Sub(s.start) + s.due(1)
 		answered, err := c.ask(ctx, due)
 		if err != nil {
 			return err

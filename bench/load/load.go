@@ -5,6 +5,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -46,6 +47,9 @@ type Target struct {
 type Result struct {
 	Answers int64 // accepted by Check
 	Elapsed time.Duration
+	// Sending is the time from the start of an open loop until the next request after the last one could be sent: slow
+	// answers to the last requests are not part of it.
+	Sending time.Duration
 	Latency *hdrhistogram.Histogram // in nanoseconds
 	// Sent is the latency from the actual send, and SendDelay the time from when a request was due until it was sent:
 	// because all connections were busy, or because the generator did not get a core. Open loops only.
@@ -119,9 +123,15 @@ func record(h *hdrhistogram.Histogram, d time.Duration) {
 	_ = h.RecordValue(min(max(0, int64(d)), h.HighestTrackableValue())) // fails only above the maximum
 }
 
+// Rate returns the answers per second.
+func (r *Result) Rate() float64 {
+	return float64(r.Answers) / cmp.Or(r.Sending, r.Elapsed).Seconds()
+}
+
 // Merge adds the answers of another load at the same time.
 func (r *Result) Merge(other Result) {
 	r.Answers += other.Answers
+	r.Sending = max(r.Sending, other.Sending)
 	r.Unsent += other.Unsent
 	r.Resumed += other.Resumed
 	r.Reconnects += other.Reconnects

@@ -374,6 +374,20 @@ func TestOpen(t *testing.T) {
 			return err
 		})
 	})
+	t.Run("keeps its rate although answers take long", func(t *testing.T) {
+		redirect := redirectTo("https://example.com/")
+		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(200 * time.Millisecond) // a slow answer; the test does not wait for a state
+			redirect(w, r)
+		})
+		testkit.Succeeds(t, func() error { // the machine may be busy
+			result, err := load.Open(t.Context(), target(addr, 8), 20, 300*time.Millisecond)
+			if rate := result.Rate(); err == nil && (rate < 0.97*20 || rate > 20.1) {
+				err = fmt.Errorf("%v per second", rate)
+			}
+			return err
+		})
+	})
 	const stall = 300 * time.Millisecond
 	stalling := func(t *testing.T) string { // the first answer takes a while
 		var served atomic.Int64
