@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -45,13 +45,26 @@ buildah commit --quiet $container localhost/builder
 buildah rm $container
 `
 
-// buildWithBuildah builds the image of an architecture. This buildah does not know BUILDPLATFORM by itself.
-const buildWithBuildah = `
-cd /src
-buildah build --quiet --isolation chroot --layers=false --timestamp 0 --platform linux/$1 --file deploy/Dockerfile \
-	--build-arg BUILDPLATFORM=linux/$4 --build-arg BUILDER=localhost/builder --build-arg VERSION=1.0.0 \
-	--volume $2:/usr/local/go:ro --volume /gomod:/gomod --volume /gocache:/gocache \
-	--tag localhost/linkstream:$3 .
+// serveRegistry starts a registry at the address $1, which buildah may use without TLS.
+const serveRegistry = `
+cat >/etc/containers/registries.conf <<END
+[[registry]]
+location = "$1"
+insecure = true
+END
+cat >/tmp/registry.yaml <<END
+version: 0.1
+storage: {filesystem: {rootdirectory: /var/lib/containers/registry}}
+http: {addr: "$1"}
+END
+docker-registry serve /tmp/registry.yaml >/tmp/registry.log 2>&1 </dev/null &
+git config --global --add safe.directory /src
+`
+
+// pushToRegistry runs deploy/image as the workflow release does, with the builder and the Go of this machine.
+const pushToRegistry = `
+SOURCE=https://example.org/sources /src/deploy/image 1.0.0 $1/linkstream --quiet --isolation chroot \
+	--build-arg BUILDER=localhost/builder --volume $2:/usr/local/go:ro --volume /gomod:/gomod --volume /gocache:/gocache
 `
 
 // images is a copy of this machine in which images can be built.
@@ -59,7 +72,7 @@ func images(t *testing.T) *machine {
 	t.Helper()
 	root, err := filepath.Abs(launch.Root())
 	testkit.Must(t, err)
-	m := startMachine(t, []string{"buildah", "busybox-static"},
+	m := startMachine(t, []string{"buildah", "busybox-static", "docker-registry"},
 		map[string]string{"/src": root, "/var/lib/containers": t.TempDir(),
 			"/gomod": run(t, "go", "env", "GOMODCACHE"), "/gocache": run(t, "go", "env", "GOCACHE")})
 	m.Run(t, `mkdir -p /etc/containers && cat >/etc/containers/storage.conf <<END
@@ -73,16 +86,64 @@ echo '{"default": [{"type": "insecureAcceptAnything"}]}' >/etc/containers/policy
 	return m
 }
 
-func buildImage(t *testing.T, m *machine, arch, tag string) (id string) {
+// startRegistry starts a registry in the copy and returns its address.
+func startRegistry(t *testing.T, m *machine) (address string) {
 	t.Helper()
-	lines := strings.Fields(m.Run(t, buildWithBuildah, arch, run(t, "go", "env", "GOROOT"), tag, runtime.GOARCH))
-	return lines[len(lines)-1]
+	address = testkit.FreeAddress(t)
+	m.Run(t, serveRegistry, address)
+	testkit.Succeeds(t, func() error {
+		res, err := http.Get("http://" + address + "/v2/")
+		if err == nil {
+			err = res.Body.Close()
+		}
+		return err
+	})
+	return address
+}
+
+// pushImage builds the image for all architectures, pushes it to a registry and returns its digest.
+func pushImage(t *testing.T, m *machine, registry string) (digest string) {
+	t.Helper()
+	out := m.Run(t, pushToRegistry, registry, run(t, "go", "env", "GOROOT"))
+	return regexp.MustCompile(`sha256:[0-9a-f]{64}$`).FindString(out)
+}
+
+// pulled are the images of a digest by architecture.
+func pulled(t *testing.T, registry, digest string) map[string]config {
+	t.Helper()
+	type blob struct {
+		Digest    string
+		MediaType string
+		Platform  struct{ OS, Architecture string }
+	}
+	fetch := func(path string, into any) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+registry+"/v2/linkstream/"+path, nil)
+		testkit.Must(t, err)
+		req.Header.Set("Accept", "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json")
+		res, err := http.DefaultClient.Do(req)
+		testkit.Must(t, err)
+		defer res.Body.Close()
+		testkit.Equal(t, "status of "+path, res.StatusCode, http.StatusOK)
+		testkit.Must(t, json.NewDecoder(res.Body).Decode(into))
+	}
+	var index struct{ Manifests []blob }
+	fetch("manifests/"+digest, &index)
+	images := map[string]config{}
+	for _, m := range index.Manifests {
+		var manifest struct{ Config blob }
+		fetch("manifests/"+m.Digest, &manifest)
+		var image config
+		fetch("blobs/"+manifest.Config.Digest, &image)
+		images[m.Platform.OS+"/"+m.Platform.Architecture] = image
+	}
+	return images
 }
 
 // config is what an image says of its containers.
 type config struct {
-	Architecture string
-	Config       struct {
+	OS, Architecture string
+	Config           struct {
 		User, WorkingDir, StopSignal string
 		Env, Cmd                     []string
 		Volumes, ExposedPorts        map[string]any
@@ -90,31 +151,35 @@ type config struct {
 	}
 }
 
-func inspect(t *testing.T, m *machine, tag string) config {
-	t.Helper()
-	var image struct{ OCIv1 config }
-	testkit.Must(t, json.Unmarshal([]byte(m.Run(t, `buildah inspect --type image "localhost/linkstream:$1"`, tag)),
-		&image))
-	return image.OCIv1
-}
-
 func TestImage(t *testing.T) {
 	t.Parallel()
 	m := images(t)
-	buildImage(t, m, "amd64", "amd64")
-	c := inspect(t, m, "amd64")
+	registry := startRegistry(t, m)
+	digest := pushImage(t, m, registry)
+	all := pulled(t, registry, digest)
+	c := all["linux/amd64"]
+	t.Run("is pushed for two architectures, with the commit and the version", func(t *testing.T) {
+		testkit.Equal(t, "platforms", slices.Sorted(maps.Keys(all)), []string{"linux/amd64", "linux/arm64"})
+		commit := strings.TrimSpace(run(t, "git", "-C", launch.Root(), "rev-parse", "HEAD"))
+		for platform, image := range all {
+			testkit.Equal(t, "platform", image.OS+"/"+image.Architecture, platform)
+			for name, want := range map[string]string{"title": "linkstream", "version": "1.0.0", "revision": commit,
+				"source": "https://example.org/sources", "licenses": "Apache-2.0"} {
+				testkit.Equal(t, name+" of "+platform, image.Config.Labels["org.opencontainers.image."+name], want)
+			}
+		}
+	})
 	t.Run("says how it is run", func(t *testing.T) {
 		testkit.Equal(t, "user", c.Config.User, "65532:65532")
 		testkit.Equal(t, "stop signal", c.Config.StopSignal, "SIGTERM")
 		testkit.Equal(t, "command", c.Config.Cmd, []string{"/usr/bin/standalone"})
-		testkit.Equal(t, "version", c.Config.Labels["org.opencontainers.image.version"], "1.0.0")
 		if _, data := c.Config.Volumes["/data"]; !data || len(c.Config.Volumes) != 1 {
 			t.Errorf("volumes %v", c.Config.Volumes)
 		}
 		testkit.Equal(t, "ports", slices.Sorted(maps.Keys(c.Config.ExposedPorts)),
 			[]string{"8080/tcp", "8081/tcp", "8443/tcp", "9080/tcp"})
 	})
-	root := m.Run(t, `container=$(buildah from localhost/linkstream:amd64); buildah mount $container`)
+	root := m.Run(t, `buildah mount $(buildah from --quiet --arch amd64 $1/linkstream@$2)`, registry, digest)
 	root = strings.TrimSpace(root)
 	t.Run("has the programs, certificates and time zones, and nothing else", func(t *testing.T) {
 		out := m.Run(t, `cd "$1"; find . -type f -printf '%P %m\n' | sort; find . -type d -uid 65532 -printf '%P %m\n'`, root)

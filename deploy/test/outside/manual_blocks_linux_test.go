@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	notRun = 16 // blocks of commands that cannot be run here
+	notRun = 17 // blocks of commands that cannot be run here
 )
 
 // pages are those of the manual, in order.
