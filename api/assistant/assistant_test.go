@@ -42,9 +42,11 @@ func TestRequests(t *testing.T) {
 	tools := newTools(t)
 	for arguments, want := range map[string]string{
 		`find {"q":"a&b","tag":null,"is_active":true,"domain_id":0}`: "GET /api/v1/links?domain_id=0&" +
-			"is_active=true&page=1&q=a%26b ",
-		`find {"after":"3"}`:                  "GET /api/v1/links?page=3 ",
-		`find null`:                           "GET /api/v1/links?page=1 ",
+			"is_active=true&limit=20&q=a%26b ",
+		`find {"after":"3"}`:                            "GET /api/v1/links?after=3&limit=20 ",
+		`find {"after":"3","sort":"-clicks"}`:           "GET /api/v1/links?page=3&sort=-clicks ",
+		`find {"updated_since":"2026-01-01T00:00:00Z"}`: "",
+		`find null`:                           "GET /api/v1/links?limit=20 ",
 		`show {"hash":"../shorten?x=1#/%2e"}`: "GET /api/v1/links/..%2Fshorten%3Fx=1%23%2F%252e ",
 		`show {"hash":"a","domain_id":7}`:     "GET /api/v1/links/a?domain_id=7 ",
 		`edit {"hash":"a","domain_id":7,"title":"b","expires_at":null}`: `PATCH /api/v1/links/a?domain_id=7 ` +

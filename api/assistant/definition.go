@@ -25,6 +25,7 @@ const (
 	argList  = "list"
 	argAfter = "after"
 	argLimit = "limit"
+	argPage  = "page"
 
 	// rows bounds the rows of an answer.
 	rows = 20
@@ -52,7 +53,7 @@ var definitions = []definition{
 		about: "Lists links of the account with their clicks, at most 20 at a time. If next is not null, there are more: " +
 			"pass it as after.",
 		calls:   []endpoint{{"GET", "/api/v1/links"}},
-		without: []string{"page", argLimit, argAfter}, with: map[string]any{argAfter: after("links")}},
+		without: []string{argPage, argLimit, argAfter, "updated_since"}, with: map[string]any{argAfter: after("links")}},
 	{name: "show", title: "Show a link", kind: reads, run: (*session).plain,
 		about: "Answers all fields of a link.", calls: []endpoint{{"GET", pathLink}}},
 	{name: "edit", title: "Change a link", kind: changes, run: (*session).plain,

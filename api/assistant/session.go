@@ -102,15 +102,20 @@ func (s *session) image() ([]mcp.Content, error) {
 	return []mcp.Content{&mcp.ImageContent{MIMEType: answer.Type, Data: answer.Body}}, err
 }
 
-// find answers a page of links.
+// find answers links: a page by a cursor, or by its number in an order that has no cursors.
 func (s *session) find() ([]mcp.Content, error) {
-	page, err := s.position(1)
-	if err != nil {
-		return nil, err
+	args, page := maps.Clone(s.args), 0
+	switch args.text("sort") {
+	case "", "created_at", "-created_at":
+		args[argLimit] = encode(rows)
+	default:
+		var err error
+		if page, err = s.position(1); err != nil {
+			return nil, err
+		}
+		delete(args, argAfter)
+		args[argPage] = encode(page)
 	}
-	args := maps.Clone(s.args)
-	delete(args, argAfter)
-	args["page"] = encode(page)
 	answer, err := s.do(s.operations[0], args)
 	if err != nil {
 		return nil, err
@@ -118,15 +123,17 @@ func (s *session) find() ([]mcp.Content, error) {
 	var list struct {
 		Data json.RawMessage
 		Meta struct {
+			Next     any
 			LastPage int `json:"last_page"`
-			Total    int64
 		}
 	}
 	if err := json.Unmarshal(answer.Body, &list); err != nil {
 		return nil, err
 	}
-	return data(map[string]any{"links": list.Data, "total": list.Meta.Total,
-		"next": next(page+1, page < list.Meta.LastPage)}), nil
+	if page > 0 {
+		list.Meta.Next = next(page+1, page < list.Meta.LastPage)
+	}
+	return data(map[string]any{"links": list.Data, "next": list.Meta.Next}), nil
 }
 
 // position returns the number in the argument after, or first without one.

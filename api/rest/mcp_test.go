@@ -123,24 +123,36 @@ func TestToolsFindManyLinks(t *testing.T) {
 		owner.request(t, http.MethodPost, "/api/v1/links/bulk", encode(t, map[string]any{"links": links})).
 			want(t, http.StatusOK)
 	}
-	assistant, found, arguments := owner.assistant(t), map[any]bool{}, resttest.Object{"tag": "few"}
-	for more := true; more; more = arguments["after"] != nil {
-		data, raw, failed := assistant.Ask(t, "find", arguments)
-		links, _ := data["links"].([]any)
-		if failed || len(links) == 0 || len(links) > 20 || len(raw) > 8<<10 {
-			t.Fatalf("%d links in %d bytes", len(links), len(raw))
+	assistant := owner.assistant(t)
+	walk := func(arguments resttest.Object, want int) {
+		t.Helper()
+		found := map[any]int{}
+		for more := true; more; more = arguments["after"] != nil {
+			data, raw, failed := assistant.Ask(t, "find", arguments)
+			links, _ := data["links"].([]any)
+			if failed || len(links) == 0 || len(links) > 20 || len(raw) > 8<<10 {
+				t.Fatalf("%d links in %d bytes of %v: %.200s", len(links), len(raw), arguments, raw)
+			}
+			for _, link := range links {
+				found[link.(resttest.Object)["hash"]]++
+			}
+			arguments["after"] = data["next"]
 		}
-		for _, link := range links {
-			found[link.(resttest.Object)["hash"]] = true
+		testkit.Equal(t, "links", len(found), want)
+		for hash, times := range found {
+			testkit.Equal(t, fmt.Sprint(hash, ": times"), times, 1)
 		}
-		arguments["after"] = data["next"]
 	}
-	testkit.Equal(t, "links", len(found), tagged)
-	all := assistant.Tell(t, "find", nil)
-	testkit.Equal(t, "total", fmt.Sprint(all["total"]), fmt.Sprint(many))
-	testkit.Equal(t, "rows", len(all["links"].([]any)), 20)
+	walk(resttest.Object{"tag": "few"}, tagged)
+	walk(resttest.Object{"tag": "few", "sort": "-clicks"}, tagged)
+	walk(resttest.Object{"sort": "created_at"}, many)
 	clicked := assistant.Tell(t, "report", resttest.Object{"list": "links"})
 	testkit.Equal(t, "clicked links", clicked["links"], any([]any{}))
+	for _, hash := range []string{"a", "b", "c"} {
+		owner.link(t, map[string]any{"long_url": anyURL, "alias": "gone" + hash})
+		assistant.Tell(t, "delete", resttest.Object{"hash": "gone" + hash})
+	}
+	walk(resttest.Object{"deleted": true}, 3)
 }
 
 // TestToolsDuringOutages has failures that a person should hear of, and nothing of the inside.
