@@ -187,9 +187,10 @@ type LinkStore interface {
 	// the stored behaviour differs from link.Behaviour. Of concurrent calls with Unchanged for a version one succeeds.
 	//
 	// With edit.Names, the hash of the link becomes edit.Names.Hash, also if its account has deleted a link with it that
-	// the operator has not taken down. Webhooks and shares of the link follow. edit.Names.Former are former hashes
-	// that the link keeps, and the hash that it had; the others are free from then on. ErrHashTaken if the new hash is in
-	// use; CodeConflict if the link has other names than link, or was taken down. LinkChanges have no Names.
+	// the operator has not taken down. Webhooks and shares of the link follow. edit.Names.Former are the other hashes that
+	// lead to the link: the one that it had, former ones, or free ones. Former hashes that are not among them are free
+	// from then on. ErrHashTaken if a new name is in use; CodeConflict if the link has other names than link, or was taken
+	// down. LinkChanges have no Names.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
 	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A
 	// link that has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid

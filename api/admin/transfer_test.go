@@ -44,8 +44,9 @@ const (
 		"https://bit.ly/bad,,2020-01-02T03:04:05Z,,ftp://example.com/,0,Active\n" +
 		"https://go.example.com/Custom,,2020-01-02T03:04:05Z,,https://example.com/b,0,Active\n"
 	exported = "\ufeffshort_url,alias,domain,long_url,title,tags,is_active,created_at," +
-		"expires_at,expired_url,forward_query,rules,variants,card,max_clicks,has_password,clicks\r\n" +
-		"http://sho.rt:8080/AbC,AbC,,https://example.com/a,A title,,true,2020-01-02T03:04:05+00:00,,,false,,,,,false,7\r\n"
+		"expires_at,expired_url,forward_query,rules,variants,card,max_clicks,path_mode,former_hashes," +
+		"has_password,clicks\r\n" +
+		"http://sho.rt:8080/AbC,AbC,,https://example.com/a,A title,,true,2020-01-02T03:04:05+00:00,,,false,,,,,,,false,7\r\n"
 	badRow = "line 3, column Destination URL: The long URL must begin with http:// or https://.\n"
 	counts = "rows 1: Counts of clicks are not taken over: this service counts the clicks that it has redirected.\n"
 )

@@ -23,6 +23,7 @@ const (
 	columnTags        = "tags" // separated by spaces
 	columnActive      = "is_active"
 	columnHasPassword = "has_password"
+	columnFormer      = "former_hashes" // separated by spaces
 )
 
 func (c *command) exportCommand() *cobra.Command {

@@ -30,7 +30,8 @@ func (c *command) importCommand() *cobra.Command {
 	dry := false
 	cmd := &cobra.Command{Use: "import FILE", Short: "Create the links of a CSV file",
 		Long: `Create the links of a CSV file, as export and the dashboard write it, or of standard input with -. It needs a
-column long_url. Counts and times of creation are not imported, nor passwords, which no file has.
+column long_url. Counts, times of creation and former names are not imported (the dashboard takes those), nor passwords,
+which no file has.
 
 Rows that cannot be imported are listed, and the exit code is then 1. An import that was interrupted goes on when it is
 run again within 24 hours with the same file: what was created is not created again. With --dry-run the rows are read
@@ -204,7 +205,7 @@ var readers = map[string]func(string) (any, error){
 	"password": text, columnTags: func(cell string) (any, error) { return strings.Fields(cell), nil },
 	"forward_query": truth, columnActive: truth, "max_clicks": limit,
 	"rules": value, "variants": value, "card": value, "path_mode": text,
-	columnShortURL: text, "created_at": nil, "clicks": nil, columnHasPassword: nil,
+	columnShortURL: text, "created_at": nil, "clicks": nil, columnHasPassword: nil, columnFormer: nil,
 }
 
 func value(cell string) (any, error) {

@@ -173,6 +173,31 @@ func (v *validation) names(link schema.Link, edit Edit) *schema.LinkNames {
 	return &names
 }
 
+// AddFormerHashes lets hashes lead to a link that was imported with them, as former ones, and returns how many cannot:
+// they are invalid, in use, or too many.
+func (s *Shortener) AddFormerHashes(ctx context.Context, link schema.Link, hashes []string) (left int, err error) {
+	now := time.Now().UTC().Truncate(time.Second)
+	for _, hash := range hashes {
+		names := link.Names()
+		if hash == names.Hash || slices.Contains(names.Former, hash) {
+			continue
+		}
+		if schema.AliasProblem(hash, false) != "" || len(names.Former) == schema.MaxFormer {
+			left++
+			continue
+		}
+		names.Former = append(slices.Clone(names.Former), hash)
+		switch err := s.links.UpdateLink(ctx, &link, schema.LinkEdit{Names: &names}, now); schema.ErrorCode(err) {
+		case "":
+		case schema.CodeConflict, schema.CodeNotFound: // it is in use, or the link has changed
+			left++
+		default:
+			return left, err
+		}
+	}
+	return left, nil
+}
+
 const namesTakenDown = "The operator of the service has taken the link down, so its names stay."
 
 type fieldURL struct{ field, address string }

@@ -27,7 +27,7 @@ var exportColumns = []string{
 	csvfile.BOM + fieldShortURL, "alias", fieldHost, links.FieldLongURL, links.FieldTitle, links.FieldTags,
 	links.FieldIsActive, fieldCreatedAt, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery,
 	links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldMaxClicks, links.FieldPathMode,
-	fieldHasPassword, fieldClicks,
+	fieldFormer, fieldHasPassword, fieldClicks,
 }
 
 // Exporter writes links to files. Its methods may be called concurrently.
@@ -156,8 +156,8 @@ func (e *Exporter) cells(link schema.Link, clicks int64) []string {
 		strconv.FormatBool(link.Active), formatTime(link.CreatedAt), formatTime(link.ExpiresAt), link.ExpiredURL,
 		strconv.FormatBool(link.ForwardQuery), formatJSON(extension.Rules), formatJSON(extension.Variants),
 		formatJSON(extension.Card), formatLimit(extension.MaxClicks),
-		string(extension.PathMode), strconv.FormatBool(extension.Password != 0),
-		strconv.FormatInt(clicks, 10),
+		string(extension.PathMode), strings.Join(link.FormerHashes, " "),
+		strconv.FormatBool(extension.Password != 0), strconv.FormatInt(clicks, 10),
 	}
 	for i, cell := range cells {
 		cells[i] = csvfile.Guard(cell)

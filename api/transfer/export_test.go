@@ -43,7 +43,7 @@ func (f *fixture) export(t *testing.T, accountID int64) (file string) {
 func TestExport(t *testing.T) {
 	f := newFixture(t)
 	const header = "\ufeffshort_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url," +
-		"forward_query,rules,variants,card,max_clicks,path_mode,has_password,clicks\r\n"
+		"forward_query,rules,variants,card,max_clicks,path_mode,former_hashes,has_password,clicks\r\n"
 	if file := f.export(t, f.account); file != header {
 		t.Errorf("%q of an empty account", file)
 	}
@@ -60,15 +60,15 @@ func TestExport(t *testing.T) {
 		rows := map[int64]string{
 			a.Ordinal: fmt.Sprintf(`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go `+
 				`news,true,`+
-				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,false,%d`, behaviourCells,
+				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,,false,%d`, behaviourCells,
 				10*a.ID),
 			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,`+
-				`,,,,,false,%d`,
+				`,,,,,,false,%d`,
 				b.CreatedAt.UTC().Format("2006-01-02T15:04:05-07:00"), 10*b.ID),
 			q.Ordinal: fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,`+
-				`2020-01-01T00:00:00+00:00,,,false,,,,,,false,%d`, 10*q.ID),
+				`2020-01-01T00:00:00+00:00,,,false,,,,,,,false,%d`, 10*q.ID),
 			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,`+
-				`false,,,,,,false,%d`, 10*title.ID),
+				`false,,,,,,,false,%d`, 10*title.ID),
 		}
 		want := header
 		for ordinal := range int64(10) {
@@ -88,6 +88,31 @@ func TestExport(t *testing.T) {
 			t.Errorf("got\n%q\nwant\n%q", got, want)
 		}
 		counts(t, empty.imports(t, file), 0, 4, 0)
+	})
+	t.Run("brings former names along except those of other links", func(t *testing.T) {
+		from, to := newFixture(t), newFixture(t)
+		counts(t, from.imports(t, lines("alias,long_url,former_hashes", "now/1,https://example.com/,old.1 old/2 a//b now/1",
+			"other,https://example.com/,old.1 Third")), 2, 0, 0)
+		names := func(f *fixture, hash string) string {
+			link := f.link(t, 0, hash)
+			return fmt.Sprint(link.Hash, link.FormerHashes)
+		}
+		testkit.Equal(t, "names", names(from, "old/2"), "now/1[old.1 old/2]")
+		testkit.Equal(t, "names", names(from, "other"), "other[Third]")
+		file := from.export(t, from.account)
+		to.previews(t, file)
+		counts(t, to.imports(t, file), 2, 0, 0)
+		testkit.Equal(t, "names", names(to, "old.1"), "now/1[old.1 old/2]")
+		testkit.Equal(t, "names", names(to, "Third"), "other[Third]")
+		report := to.imports(t, lines("alias,long_url,former_hashes", "old.1,https://example.com/,old.3",
+			"Third,https://example.com/,old.1"))
+		counts(t, report, 0, 2, 0)
+		testkit.Equal(t, "names", names(to, "now/1"), "now/1[old.1 old/2 old.3]")
+		if !slices.ContainsFunc(report.Notes, func(n transfer.Note) bool {
+			return n.Rows == 1 && strings.HasPrefix(n.Text, "Former names")
+		}) {
+			t.Errorf("%+v", report.Notes)
+		}
 	})
 	t.Run("says which links have a password and needs it in an import", func(t *testing.T) {
 		f := newFixture(t)

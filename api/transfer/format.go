@@ -94,7 +94,8 @@ var layouts = []layout{
 		"isactive": links.FieldIsActive, "createdat": fieldCreatedAt, "expiresat": links.FieldExpiresAt,
 		"expiredurl": links.FieldExpiredURL, "forwardquery": links.FieldForwardQuery, "clicks": fieldClicks,
 		"rules": links.FieldRules, "variants": links.FieldVariants, "card": links.FieldCard,
-		"maxclicks": links.FieldMaxClicks, "password": links.FieldPassword, "haspassword": fieldHasPassword,
+		"maxclicks": links.FieldMaxClicks, "formerhashes": fieldFormer,
+		"password": links.FieldPassword, "haspassword": fieldHasPassword,
 		"pathmode": links.FieldPathMode,
 	}},
 }

@@ -133,6 +133,11 @@ func (s *session) storeChunk(c chunk) error {
 		if err := s.store(c.items); err != nil {
 			return err
 		}
+		if !s.dry {
+			if err := s.keepNames(c.items); err != nil {
+				return err
+			}
+		}
 	}
 	for _, it := range c.items {
 		s.count(it)

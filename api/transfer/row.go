@@ -32,12 +32,14 @@ type item struct {
 	request links.Request
 	host    string // in canonical form; "" if the row has none
 	alias   string // that of the row, "" if it has none
+	former  []string
 	notes   []string
 	errors  []RowError // what CreateAll cannot find: the row is not created
 
 	outcome Outcome
-	attempt int   // of derivedHash, for a row without an alias
-	refused error // the last error of CreateAll that may be because of the alias
+	link    schema.Link // that was created or present
+	attempt int         // of derivedHash, for a row without an alias
+	refused error       // the last error of CreateAll that may be because of the alias
 }
 
 // fields are the cells of a record by their field.
@@ -97,6 +99,7 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 	if mode := cells[links.FieldPathMode]; mode != "" {
 		it.request.Behaviour.PathMode = strconv.Quote(mode)
 	}
+	it.former = strings.Fields(cells[fieldFormer])
 	it.password(cells, r.layout.format)
 	if it.alias == "" && it.request.Malformed[links.FieldCustomAlias] == nil {
 		it.note(noteAlias)

@@ -52,7 +52,9 @@ func (s *session) lookUp(items []*item) (open openItems, again bool, err error) 
 			return openItems{}, false, err
 		}
 		for _, link := range stored {
-			found[link.Key()] = link
+			for _, name := range append([]string{link.Hash}, link.FormerHashes...) {
+				found[schema.LinkKey{DomainID: link.DomainID, Hash: name}] = link
+			}
 		}
 	}
 	open.unused = true
@@ -85,7 +87,7 @@ func (s *session) decide(it *item, link schema.Link, taken bool) bool {
 	case !taken, mine && link.Stopped == schema.Deleted:
 		return false // Create makes a deleted link anew
 	case mine && (it.alias == "" || link.URL == it.request.LongURL):
-		it.outcome = Present
+		it.outcome, it.link = Present, link
 	case it.alias == "":
 		return false
 	case mine:
@@ -124,7 +126,7 @@ func (s *session) create(open openItems) error {
 	for i, result := range results {
 		switch {
 		case result.Err == nil:
-			items[i].outcome = Created
+			items[i].outcome, items[i].link = Created, result.Link
 		case items[i].findable() && onlyAlias(result.Err):
 			items[i].refused = result.Err
 		default:

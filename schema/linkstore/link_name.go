@@ -76,15 +76,21 @@ func (b *Batch) rename(link *schema.Link, edit schema.LinkEdit, at time.Time) {
 	if len(dropped) > 0 {
 		b.exec(dropNames, link.DomainID, dropped, link.ID)
 	}
+	for _, name := range append([]string{names.Hash}, names.Former...) {
+		if name != link.Hash && !slices.Contains(was, name) {
+			b.freeDeleted(link.AccountID, schema.LinkKey{DomainID: link.DomainID, Hash: name}, nil)
+		}
+	}
 	if names.Hash != link.Hash {
-		b.freeDeleted(link.AccountID, schema.LinkKey{DomainID: link.DomainID, Hash: names.Hash}, nil)
 		b.exec(renameWebhooks, link.AccountID, link.DomainID, link.Hash, names.Hash)
 	}
 	b.execOne(renameLink, append(updateArgs(link, edit, at), names.Hash, schema.TagsColumn{List: &names.Former})...)
-	if names.Hash != link.Hash {
-		if slices.Contains(names.Former, link.Hash) {
-			b.exec(addName, link.AccountID, link.DomainID, link.Hash, link.ID)
+	for _, name := range names.Former {
+		if !slices.Contains(was, name) {
+			b.exec(addName, link.AccountID, link.DomainID, name, link.ID)
 		}
+	}
+	if names.Hash != link.Hash {
 		b.exec(renameShares, link.AccountID, link.ID, names.Hash)
 	}
 }

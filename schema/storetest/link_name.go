@@ -13,6 +13,7 @@ import (
 var linkNameBehaviours = []behaviour[schema.Database]{
 	{"UpdateLink renames a link, which is found by all of its names", renamesLinks},
 	{"UpdateLink gives a link a former hash back, and gives others up", givesNamesUp},
+	{"UpdateLink lets free hashes lead to a link, as former ones", addsNames},
 	{"UpdateLink takes no name of another link, and one of a deleted link of the account", renamesToUsedNames},
 	{"UpdateLink replaces only the names that its caller has seen", renamesUnchanged},
 	{"UpdateLink renames a link for one of concurrent calls", renamesOnce},
@@ -468,4 +469,23 @@ func keepsNamesOnDomain(t *testing.T, store schema.Database) {
 	wantNames(t, store, link)
 	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(6)))
 	testkit.Must(t, store.DeleteDomain(t.Context(), domain.ID))
+}
+
+func addsNames(t *testing.T, store schema.Database) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	link, gone := addLink(t, store, owner.ID, 0, "a"), addLink(t, store, owner.ID, 0, "gone")
+	addLink(t, store, other.ID, 0, "theirs")
+	testkit.Must(t, store.DeleteLink(t.Context(), gone, hour(1)))
+	for _, former := range [][]string{{"x", "y"}, {"x", "y", "gone"}} {
+		edit := schema.LinkEdit{Names: &schema.LinkNames{Hash: "a", Former: former}}
+		testkit.Must(t, store.UpdateLink(t.Context(), &link, edit, hour(2)))
+		testkit.Equal(t, "former hashes", link.FormerHashes, former)
+		wantNames(t, store, link)
+		wantTaken(t, store, owner.ID, 0, former...)
+	}
+	edit := schema.LinkEdit{Names: &schema.LinkNames{Hash: "a", Former: []string{"x", "theirs"}}}
+	if err := store.UpdateLink(t.Context(), new(link), edit, hour(3)); !errors.Is(err, schema.ErrHashTaken) {
+		t.Error(err)
+	}
+	wantNames(t, store, link)
 }
