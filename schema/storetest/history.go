@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -19,6 +20,7 @@ var historyBehaviours = []behaviour[ClickStores]{
 	{"a link with few clicks and many imported ones is among the top links of its account", ranksImported},
 	{"SetHistories allows a link a bounded number of sources", boundsSources},
 	{"SetHistories succeeds for a bounded number of concurrent sources", boundsConcurrentSources},
+	{"SetHistories replaces histories as a whole or not at all when its context ends", replacesWholeHistories},
 	{"SetHistories refuses what no store can keep", refusesHistories},
 	{"SetHistories accepts the longest history, and many links at once", keepsLongHistories},
 }
@@ -282,6 +284,33 @@ func boundsConcurrentSources(t *testing.T, store ClickStores) {
 	}
 	testkit.Equal(t, "sources that were accepted", succeeded, schema.MaxHistorySources)
 	testkit.Equal(t, "clicks", countOf(t, store, 1), succeeded)
+}
+
+// replacesWholeHistories ends the context of calls at any moment. What is read afterwards stays: no call that has
+// returned replaces it later.
+func replacesWholeHistories(t *testing.T, store ClickStores) {
+	model := newModel()
+	histories := func(round int64) []schema.History {
+		clicks := slices.Repeat([]int64{round}, 4000)
+		first := epoch.AddDate(0, 0, -len(clicks))
+		return []schema.History{HistoryOf(1, 1, "bitly", first, clicks...), HistoryOf(1, 2, "bitly", first, clicks...)}
+	}
+	model.set(t, store, histories(0)...)
+	for round := range int64(12) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*3*time.Millisecond)
+		err := store.SetHistories(ctx, histories(round)...)
+		cancel()
+		got, readErr := store.History(t.Context(), 1, "bitly")
+		testkit.Must(t, readErr)
+		if got.Days[0].Total == round {
+			model.histories = histories(round)
+		} else if err == nil {
+			t.Fatalf("call %d has replaced nothing", round)
+		}
+		model.checkCounts(t, store)
+	}
+	model.set(t, store, histories(100)...)
+	model.checkCounts(t, store)
 }
 
 func refusesHistories(t *testing.T, store ClickStores) {
