@@ -83,12 +83,12 @@ func (s *session) asked() (list string, position int, err error) {
 	return list, position, err
 }
 
-// top returns the first item of each list of names.
+// top returns the first item of each list that is sorted by clicks.
 func (b body) top(lists []string) map[string]any {
 	first := map[string]any{}
 	for _, list := range lists {
-		var items []json.RawMessage
-		if list != "series" && json.Unmarshal(b[list], &items) == nil && len(items) > 0 {
+		var items []map[string]json.RawMessage
+		if json.Unmarshal(b[list], &items) == nil && len(items) > 0 && items[0]["clicks"] != nil {
 			first[list] = items[0]
 		}
 	}

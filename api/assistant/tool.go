@@ -122,7 +122,7 @@ func (d document) inline(part any) any {
 func (d document) lists(schema string) (names []string) {
 	object := d.inline(d.Components["schemas"][schema]).(map[string]any)
 	for name, property := range object["properties"].(map[string]any) {
-		if property.(map[string]any)["type"] == "array" {
+		if is := property.(map[string]any)["type"]; is == "array" || slices.Contains(asList(is), any("array")) {
 			names = append(names, name)
 		}
 	}

@@ -70,6 +70,7 @@ func TestWordsOfStrangers(t *testing.T) {
 		"import":             {[]string{"import", "-"}, "long_url,title\nhttps://example.com/,x\n", 1},
 		"import as JSON":     {[]string{"import", "-", "--json"}, "long_url\nhttps://example.com/\n", 1},
 		"refusals":           {[]string{"show", "refused"}, "", 0},
+		"messages":           {[]string{"mcp"}, `{"jsonrpc":"2.0","id":"` + "\u202e" + `","method":"tools/list"}`, 1},
 		"usage":              {[]string{"show", "x", "--domain", hostile + hostile}, "", 0},
 		"columns of a file":  {[]string{"import", "-"}, "\"" + hostile + "\"\n", 0},
 		"domains of a file":  {[]string{"import", "-"}, "long_url,domain\nhttps://example.com/,\"" + hostile + "x\"\n", 1},

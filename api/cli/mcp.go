@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,8 +54,8 @@ func (c *command) mcp(cmd *cobra.Command, _ []string) error {
 		for lines.Scan() {
 			var m message
 			line := bytes.Clone(lines.Bytes())
-			if json.Unmarshal(line, &m) == nil && m.ID == nil {
-				continue // a notification, which needs a session
+			if json.Unmarshal(line, &m) == nil && (m.ID == nil || m.Method == "") {
+				continue // a notification or an answer, which need a session
 			}
 			places <- struct{}{}
 			underWay.Go(func() {
@@ -139,5 +140,8 @@ func readMessage(resp *http.Response, err error) (json.RawMessage, error) {
 		return body, nil
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return client.Read[json.RawMessage](resp, nil)
+	if _, err = client.Read[json.RawMessage](resp, nil); err == nil {
+		err = errors.New("the answer is not one of the API")
+	}
+	return nil, err
 }

@@ -353,8 +353,9 @@ func testCommandMCP(t *testing.T, s *system, u *commandUser) {
 	const hello = `{"jsonrpc":"2.0","id":"a","method":"ping"}` + "\n"
 	for input, want := range map[string]string{
 		"": "", `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n": "",
-		hello:        `{"jsonrpc":"2.0","id":"a","result":{`,
-		"nonsense\n": `"The body is not one message of JSON-RPC 2.0."`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`: "",
+		hello:                                  `{"jsonrpc":"2.0","id":"a","result":{`,
+		"nonsense\n":                           `"The body is not one message of JSON-RPC 2.0."`,
 		`{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{}}`: `"id":7`,
 	} {
 		if out, errOut, code := u.try(t, input, "mcp"); code != 0 || !strings.Contains(out, want) ||
