@@ -148,6 +148,7 @@ type LinkEvent struct {
 	ID           int64  `json:"id"`
 	DomainID     int64  `json:"domain_id"`
 	Host         string `json:"host"`
+	PathMode     string `json:"domain_path_mode"`
 	Hash         string `json:"hash"`
 	FormerHashes string `json:"former_hashes"`
 	URL          string `json:"url"`
@@ -169,8 +170,8 @@ func LinkOfEvent(data string) (Link, error) {
 	if err := json.Unmarshal([]byte(data), &e); err != nil {
 		return Link{}, err
 	}
-	link := Link{ID: e.ID, DomainID: e.DomainID, Host: e.Host, Hash: e.Hash, URL: e.URL, Title: e.Title,
-		Tags:   strings.Fields(e.Tags),
+	link := Link{ID: e.ID, DomainID: e.DomainID, Host: e.Host, DomainPathMode: PathMode(e.PathMode), Hash: e.Hash,
+		URL: e.URL, Title: e.Title, Tags: strings.Fields(e.Tags),
 		Active: e.Active != 0, ForwardQuery: e.ForwardQuery != 0, ExpiredURL: e.ExpiredURL,
 		CreatedAt: time.UnixMilli(e.CreatedAt).UTC()}
 	link.UpdatedAt = link.CreatedAt

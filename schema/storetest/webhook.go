@@ -14,6 +14,7 @@ import (
 var webhookBehaviours = []behaviour[schema.Database]{
 	{"webhooks are kept, changed and deleted by their account", keepsWebhooks},
 	{"changes of links and domains become deliveries of the webhooks with their events", deliversChanges},
+	{"an event of a link has the path mode of its domain", deliversPathModes},
 	{"a change that fails is delivered to nobody", failuresAreNotDelivered},
 	{"webhooks are given to one holder until its lease ends", claimsWebhooks},
 	{"the outcome of an attempt decides what happens to a delivery and its webhook", notesDeliveries},
@@ -116,6 +117,21 @@ func waiting(t *testing.T, store schema.WebhookStore, hook schema.Webhook) (all 
 	}
 	testkit.Equal(t, "waiting bytes", webhookOf(t, store, hook).Waiting, bytes)
 	return all
+}
+
+func deliversPathModes(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	hook := addWebhook(t, store, owner.ID, nil)
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	testkit.Must(t, store.SetSite(t.Context(), domain.ID, schema.Site{PathMode: schema.PathAppend}, schema.AppLinks{}))
+	addLink(t, store, owner.ID, domain.ID, "one")
+	testkit.Equal(t, "deliveries", waiting(t, store, hook), []string{"domain.changed go.example.org 1 0",
+		"domain.changed go.example.org 1 0", "link.created one"})
+	deliveries, err := store.WaitingDeliveries(t.Context(), owner.ID, hook.ID, 3)
+	testkit.Must(t, err)
+	got, err := schema.LinkOfEvent(deliveries[2].Data)
+	testkit.Must(t, err)
+	testkit.Equal(t, "mode", got.PathMode(), schema.PathAppend)
 }
 
 func deliversChanges(t *testing.T, store schema.Database) {

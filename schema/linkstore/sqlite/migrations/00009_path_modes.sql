@@ -22,3 +22,13 @@ BEGIN
     INSERT INTO events SELECT 'domain.changed', new.account_id, new.id, '', '', data FROM domain_events WHERE id = new.id;
 END;
 -- +goose StatementEnd
+
+DROP VIEW link_events;
+CREATE VIEW link_events AS SELECT l.id, json_object('id', l.id, 'domain_id', l.domain_id,
+    'host', coalesce((SELECT host FROM domains WHERE id = l.domain_id), ''),
+    'domain_path_mode', coalesce((SELECT path_mode FROM domains WHERE id = l.domain_id), ''),
+    'hash', l.hash, 'former_hashes', l.former_hashes,
+    'url', l.url, 'title', l.title, 'tags', l.tags, 'active', l.active, 'taken_down', l.taken_down,
+    'forward_query', l.forward_query, 'expires_at', l.expires_at, 'expired_url', l.expired_url, 'extension', l.extension,
+    'created_at', l.created_at, 'updated_at', l.updated_at) AS data
+FROM links l;
