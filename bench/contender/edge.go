@@ -38,8 +38,7 @@ func (s *Starter) SecureEdge(ctx context.Context, cert system.Certificate) (*Con
 		return nil, nil, err
 	}
 	edge, recorded, err := s.startEdge(ctx, spoolingName+", TLS", noBroker.Topics("spooling"),
-		"linkstream_edge_clicks_recorded_total",
-		cert.Flags(addrs[0])...)
+		"linkstream_edge_clicks_recorded_total", cert.Flags(addrs[0])...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -30,10 +30,8 @@ func (s *Starter) Peer(p Peer) (*Contender, error) {
 		s.Progress("%s: without CPU time: %v", p.Name, err)
 	}
 	return s.redirects(p.Name, u.Host, func(v *workload.Visits) Source {
-		return v.To(u.Host, u.RequestURI(),
-			checkRedirect)
-	},
-		processes...), nil
+		return v.To(u.Host, u.RequestURI(), checkRedirect)
+	}, processes...), nil
 }
 
 // checkRedirect accepts every redirect.

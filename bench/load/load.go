@@ -47,8 +47,7 @@ type Target struct {
 type Result struct {
 	Answers int64 // accepted by Check
 	Elapsed time.Duration
-	// Sending is the time from the start of an open loop until the next request after the last one could be sent: slow
-	// answers to the last requests are not part of it.
+	// Sending is the time of an open loop without the wait for the last answers.
 	Sending time.Duration
 	Latency *hdrhistogram.Histogram // in nanoseconds
 	// Sent is the latency from the actual send, and SendDelay the time from when a request was due until it was sent:
@@ -124,9 +123,7 @@ func record(h *hdrhistogram.Histogram, d time.Duration) {
 }
 
 // Rate returns the answers per second.
-func (r *Result) Rate() float64 {
-	return float64(r.Answers) / cmp.Or(r.Sending, r.Elapsed).Seconds()
-}
+func (r *Result) Rate() float64 { return float64(r.Answers) / cmp.Or(r.Sending, r.Elapsed).Seconds() }
 
 // Merge adds the answers of another load at the same time.
 func (r *Result) Merge(other Result) {

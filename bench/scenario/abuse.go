@@ -275,8 +275,7 @@ func victimsOf(s *system.Service, visits *workload.Visits, shared string) []vict
 	}
 	read := func(op, path string) {
 		add(op, readRate, http.StatusOK, func(dst []byte) []byte {
-			return s.API.AppendRequest(dst, http.MethodGet,
-				path, nil)
+			return s.API.AppendRequest(dst, http.MethodGet, path, nil)
 		})
 	}
 	add("shorten", shortenRate, http.StatusCreated, func(dst []byte) []byte {
@@ -372,8 +371,7 @@ func (r *run) attack(ctx context.Context, victims []victim, a attack) error {
 			r.Add(v.op+" calls due but not sent", a.name, "", float64(n))
 		}
 		r.logf("%s: %s %.2f ms, quiet %.2f ms, %d of %d refused", a.name, name, millis(then), millis(before),
-			v.refused.Load(),
-			during[i].Answers)
+			v.refused.Load(), during[i].Answers)
 	}
 	r.Add("connections of the attack", a.name, "1/s", float64(done.Connections)/lasted)
 	if done.Answers > 0 {

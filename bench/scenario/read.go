@@ -27,8 +27,7 @@ const readConns = 2
 func runRead(ctx context.Context, r *run) error {
 	r.cfg.unlessSet("conns", func() { r.cfg.Conns = readConns })
 	h := workload.NewHistory(workload.NewLinks(r.cfg.Links), hotShare)
-	service, err := r.open(ctx, h.Links, func(ctx context.Context,
-		on system.Engines) error {
+	service, err := r.open(ctx, h.Links, func(ctx context.Context, on system.Engines) error {
 		return r.store(ctx, on, h, r.cfg.Clicks)
 	})
 	if err != nil {
