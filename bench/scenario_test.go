@@ -75,6 +75,9 @@ func TestEmbedded(t *testing.T) {
 
 // TestReal runs scenarios on real engines, which the tests share.
 func TestReal(t *testing.T) {
+	for _, program := range []string{"api", "edge", "ingest"} {
+		launch.Program(t, program) // into the folder that programs returns
+	}
 	for args, metrics := range map[string][]wanted{
 		"pipeline": {{"pipeline", "CPU per counted click", "worker / bare clickhouse-go insert"},
 			{"pipeline", "freshness p99", "services"},

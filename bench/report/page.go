@@ -159,7 +159,7 @@ func rows(sides []*Scenario, compare bool) (all []row) {
 // rates, and latencies where there are no curves.
 func pictured(m Metric, curves bool) bool {
 	switch {
-	case strings.Contains(m.Of, " / ") || m.Unit == "cores":
+	case strings.Contains(m.Of, " / ") || strings.HasSuffix(m.Unit, "cores"):
 		return false
 	case strings.HasPrefix(m.Name, "CPU "), strings.HasSuffix(m.Name, "per second, closed loop"):
 		return true

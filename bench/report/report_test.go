@@ -145,6 +145,11 @@ func TestRates(t *testing.T) {
 		t.Error(got)
 	}
 	slow := at(60_000, 1800, 25_000)
+	slow.Scenarios[0].Answer = []string{"edge: 25000 redirects/s"}
+	if !strings.HasPrefix(text(t, slow), "redirect: edge: 25000 redirects/s\n") ||
+		!strings.Contains(page(t, slow), "</h1>\n<p><strong>redirect: edge: 25000 redirects/s</strong>") {
+		t.Error("the answer does not stand first")
+	}
 	if got := text(t, slow); !strings.Contains(got, "SATURATED at 60000/s: edge") || !strings.Contains(got, "25000") ||
 		!strings.Contains(got, "are exact") {
 		t.Error(got)

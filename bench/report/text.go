@@ -123,12 +123,6 @@ func (s *section) writeSweeps(w io.Writer) error {
 
 // WriteText writes one report, or two side by side, as tables for a terminal.
 func WriteText(w io.Writer, reports ...*Report) error {
-	for _, r := range reports {
-		fmt.Fprintf(w, "%s\n%s\n", r.Command, strings.Join(r.setting(), ", "))
-	}
-	for _, difference := range differences(reports) {
-		fmt.Fprintf(w, "NOT COMPARED: %s\n", difference)
-	}
 	all := sections(reports)
 	for _, s := range all {
 		for i, side := range s.Sides {
@@ -136,6 +130,12 @@ func WriteText(w io.Writer, reports ...*Report) error {
 				fmt.Fprintf(w, "%s%s: %s\n", s.Name, strings.Repeat(fmt.Sprintf(", report %d", i+1), len(reports)-1), line)
 			}
 		}
+	}
+	for _, r := range reports {
+		fmt.Fprintf(w, "%s\n%s\n", r.Command, strings.Join(r.setting(), ", "))
+	}
+	for _, difference := range differences(reports) {
+		fmt.Fprintf(w, "NOT COMPARED: %s\n", difference)
 	}
 	for _, s := range all {
 		fmt.Fprintf(w, "\n%s: %s\n", s.Name, s.Summary)
