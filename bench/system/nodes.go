@@ -18,8 +18,8 @@ func (r *realEngines) start(ctx context.Context) (*Service, error) {
 		return nil, err
 	}
 	api, err := r.startNode(ctx, s, "api", "api", "-postgres.dsn", r.postgres, "-clickhouse.dsn", r.clickhouse,
-		"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-api.webhook-allow", "127.0.0.0/8", "-ops.listen", s.ops.api,
-		"-bootstrap.email", "")
+		"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-api.webhook-allow", "127.0.0.0/8",
+		"-ops.listen", s.ops.api, "-bootstrap.email", "")
 	if err != nil {
 		return nil, err
 	}
