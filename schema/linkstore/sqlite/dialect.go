@@ -30,7 +30,7 @@ var spellings = linkstore.Dialect{
 	// IDs of entries become visible in their order, because there is one writer at a time. So a position is an ID.
 	"pending": `
 	SELECT (SELECT max(id) FROM outbox), '', changes FROM outbox WHERE id > %1 AND %2 = '' ORDER BY id LIMIT %3`,
-	"oldest entries": "id LIMIT 1024", // an entry has one change
+	"oldest entries": "id LIMIT 1024", // an entry has one change, or the names of a link
 
 	"binary": "", "folded": "%1", "find": "instr", "greatest": "max", "least": "min",
 	"bytes": "unhex(%1)", "materialized": "NOT MATERIALIZED",
