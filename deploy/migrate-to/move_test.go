@@ -27,6 +27,7 @@ import (
 	linksqlite "linkstream/schema/linkstore/sqlite"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlitetest"
+	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -84,10 +85,11 @@ func (o *topic) want(t *testing.T, n uint64) {
 // env is the data of a service, which visitors of one link have used, and empty engines.
 type env struct {
 	move
-	topic  topic
-	out    testkit.Buffer
-	linkID int64
-	lane   schema.Lane // of all clicks
+	topic    topic
+	out      testkit.Buffer
+	imported schema.History
+	linkID   int64
+	lane     schema.Lane // of all clicks
 }
 
 func newEnv(t *testing.T) *env {
@@ -133,6 +135,8 @@ func (e *env) fill(t *testing.T) {
 			s.Append(0, &schema.Click{LinkID: link.ID, AccountID: account.ID, ClickedAt: time.Now()})
 		}
 	}
+	e.imported = storetest.HistoryOf(account.ID, link.ID+1, "bitly", now.AddDate(0, 0, -2), 30, 0, 7)
+	testkit.Must(t, clicks.SetHistories(t.Context(), e.imported))
 	record(counted)
 	testkit.Must(t, e.count(t, clicks, links, s.Lanes()[0]))
 	record(recorded - counted)
@@ -161,6 +165,9 @@ func (e *env) wantNotCounting(t *testing.T) {
 	defer testkit.Close(t, s)
 	if err := e.count(t, old, nil, s.Lanes()[0]); !errors.Is(err, schema.ErrMoved) {
 		t.Errorf("a click in the old data: %v", err)
+	}
+	if err := old.SetHistories(t.Context(), e.imported); !errors.Is(err, schema.ErrMoved) {
+		t.Errorf("imported clicks in the old data: %v", err)
 	}
 }
 
@@ -197,12 +204,17 @@ func wantHeld(t *testing.T, path string, held bool) {
 	}
 }
 
-// wantCounted requires the number of clicks that ClickHouse has.
+// wantCounted requires the number of clicks that ClickHouse has, beside the imported ones if it has any.
 func (e *env) wantCounted(t *testing.T, want int64) {
 	t.Helper()
 	counts, err := e.clicks.ClickCounts(t.Context(), 1, []int64{e.linkID})
 	testkit.Must(t, err)
 	testkit.Equal(t, "counted clicks", counts[e.linkID], want)
+	if want > 0 {
+		imported, err := e.clicks.History(t.Context(), e.imported.LinkID, e.imported.Source)
+		testkit.Must(t, err)
+		testkit.Equal(t, "imported clicks", imported, e.imported)
+	}
 }
 
 // wantChangeable requires that the old service can change links, or not.
