@@ -32,7 +32,7 @@ func runCommand(ctx context.Context, cfg settings, command []string, stdout, std
 				Shortener: func(store schema.LinkStore, domains schema.DomainStore) (*links.Shortener, error) {
 					return apiservice.NewShortener(cfg.api, store, domains, log)
 				},
-				Clicks: func(ctx context.Context) (_ admin.ClickCounter, err error) {
+				Clicks: func(ctx context.Context) (_ admin.Clicks, err error) {
 					clicks, err = openClicks(ctx, cfg, report)
 					return clicks, err
 				}}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"linkstream/api/transfer"
 	"linkstream/schema"
 )
 
@@ -19,8 +20,11 @@ type Config struct {
 	Verified bool           // domain add: store the domain as verified
 	// link off, link on: the host of the link; import: see transfer.Options; "": the default domain
 	Domain  string
-	DryRun  bool     // import: create nothing
-	Format  string   // import: the format of the file; "": recognized by its columns
+	DryRun  bool   // import: create nothing
+	Format  string // import: the format of the file; "": recognized by its columns
+	Source  string // import: see transfer.Options
+	Map     map[string]string
+	Ignore  []string
 	Scopes  []string // token add: the token's rights; none: all
 	Expires string   // token add: from when on the token is refused, as RFC 3339 writes it; "": never
 	Keep    bool     // token revoke: keep what the token has made
@@ -35,7 +39,24 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 			"(default the default domain)")
 	fs.BoolVar(&c.DryRun, "dry-run", c.DryRun, "import: say what would become of each row, and create nothing")
 	fs.StringVar(&c.Format, "format", c.Format,
-		"import: the `format` of the file: linkstream, shlink, kutt, yourls or bitly (default the one that its columns show)")
+		"import: the `format` of the file (default the one that its columns show)")
+	fs.StringVar(&c.Source, "source", c.Source,
+		"import: the `service` that has counted the clicks of the file (default the one that the format is of, or import)")
+	fs.Func("map", "import: a `FIELD=COLUMN` to read, such as alias=\"Back half\"; may be given several times; fields are "+
+		strings.Join(transfer.MapFields(), ", "),
+		func(text string) error {
+			field, column, found := strings.Cut(text, "=")
+			if !found || c.Map[field] != "" {
+				return schema.Errorf(schema.CodeInvalid, "must be FIELD=COLUMN, each field once")
+			}
+			if c.Map == nil {
+				c.Map = map[string]string{}
+			}
+			c.Map[field] = column
+			return nil
+		})
+	fs.Func("ignore", "import: a `column` that is not read although it looks important; may be given several times",
+		func(column string) error { c.Ignore = append(c.Ignore, column); return nil })
 	fs.Func("scope", "token add: a `scope` of the token, "+strings.Join(schema.Scopes(), ", ")+
 		"; may be given several times (default all)",
 		func(scope string) error { c.Scopes = append(c.Scopes, scope); return nil })

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,25 +16,23 @@ import (
 // Parts are the parts that import and export need in addition to the stores. Only these commands open them.
 type Parts struct {
 	Shortener func(schema.LinkStore, schema.DomainStore) (*links.Shortener, error)
-	Clicks    func(context.Context) (ClickCounter, error) // the caller of Run closes it
-	In        io.Reader                                   // for the FILE "-"
-	Progress  io.Writer                                   // gets a line every few seconds of an import
+	Clicks    func(context.Context) (Clicks, error) // the caller of Run closes it
+	In        io.Reader                             // for the FILE "-"
+	Progress  io.Writer                             // gets a line every few seconds of an import
 }
 
-// ClickCounter is the part of schema.ClickStore that export needs.
-type ClickCounter interface {
-	ClickCounts(ctx context.Context, accountID int64, linkIDs []int64) (map[int64]int64, error)
-}
+// Clicks is the part of a click store that import and export need.
+type Clicks = transfer.Histories
 
 // ownClicks counts the clicks of an account.
 type ownClicks struct {
-	ClickCounter
+	Clicks
 	account int64
 }
 
 // ClickCounts is schema.ClickStore.ClickCounts for the account.
 func (c ownClicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
-	return c.ClickCounter.ClickCounts(ctx, c.account, linkIDs)
+	return c.Clicks.ClickCounts(ctx, c.account, linkIDs)
 }
 
 // progressEvery is the time between two lines of progress.
@@ -45,7 +44,8 @@ func (r *runner) importLinks(ctx context.Context, args ...string) (string, error
 	if err != nil {
 		return "", err
 	}
-	options := transfer.Options{OnError: r.printRowError, Progress: r.progress()}
+	options := transfer.Options{OnError: r.printRowError, Progress: r.progress(), Source: r.options.Source,
+		Map: r.options.Map, Ignore: r.options.Ignore}
 	if options.Format, err = transfer.ParseFormat(r.options.Format); err != nil {
 		return "", err
 	}
@@ -61,9 +61,14 @@ func (r *runner) importLinks(ctx context.Context, args ...string) (string, error
 	if err != nil {
 		return "", err
 	}
-	run := transfer.NewImporter(shortener, r.stores, r.stores).Import
+	clicks, err := r.options.Parts.Clicks(ctx)
+	if err != nil {
+		return "", err
+	}
+	importer := transfer.NewImporter(shortener, r.stores, r.stores, clicks)
+	run := importer.Import
 	if r.options.DryRun {
-		run = transfer.NewImporter(shortener, r.stores, r.stores).Preview
+		run = importer.Preview
 	}
 	report, err := run(ctx, account.ID, file, options)
 	if report.Format != "" {
@@ -124,6 +129,11 @@ func (r *runner) printReport(report transfer.Report) {
 	if r.options.DryRun {
 		created = "would be created"
 	}
+	for _, column := range report.Columns {
+		if r.options.DryRun {
+			r.print("column %s: %s", column.Name, cmp.Or(column.Meaning(), "not read"))
+		}
+	}
 	for _, host := range report.Hosts {
 		if host.Moved() {
 			r.print("rows %d: Links of %s, which is no verified domain of the account, are on %s", host.Rows, host.Host,
@@ -133,8 +143,8 @@ func (r *runner) printReport(report transfer.Report) {
 	for _, note := range report.Notes {
 		r.print("rows %d: %s", note.Rows, note.Text)
 	}
-	r.print("format %s: rows %d, %s %d, already there %d, failed %d",
-		report.Format, report.Rows, created, report.Created, report.Present, report.Failed)
+	r.print("format %s: rows %d, %s %d, already there %d, failed %d, imported clicks %d",
+		report.Format, report.Rows, created, report.Created, report.Present, report.Failed, report.Clicks)
 }
 
 // progress returns a function that prints progress from time to time.

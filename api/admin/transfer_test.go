@@ -25,10 +25,17 @@ func parts(stdin io.Reader) admin.Parts {
 			list, err := blocklist.Open("", slog.New(slog.DiscardHandler))
 			return links.New(schema.MustParseBaseURL("http://sho.rt:8080"), store, domains, list), err
 		},
-		Clicks: func(context.Context) (admin.ClickCounter, error) { return seven{}, nil }}
+		Clicks: func(context.Context) (admin.Clicks, error) { return seven{}, nil }}
 }
 
-type seven struct{}
+type seven struct{ set *[]schema.History }
+
+func (s seven) SetHistories(_ context.Context, histories ...schema.History) error {
+	if s.set != nil {
+		*s.set = append(*s.set, histories...)
+	}
+	return nil
+}
 
 func (seven) ClickCounts(_ context.Context, _ int64, ids []int64) (map[int64]int64, error) {
 	counts := map[int64]int64{}
@@ -48,7 +55,10 @@ const (
 		"has_password,clicks\r\n" +
 		"http://sho.rt:8080/AbC,AbC,,https://example.com/a,A title,,true,2020-01-02T03:04:05+00:00,,,false,,,,,,,false,7\r\n"
 	badRow = "line 3, column Destination URL: The long URL must begin with http:// or https://.\n"
-	counts = "rows 1: Counts of clicks are not taken over: this service counts the clicks that it has redirected.\n"
+	columns = "column Link: short_url\ncolumn Custom Link: short_url\ncolumn Date created: created_at\n" +
+		"column Title: title\ncolumn Destination URL: long_url\ncolumn Engagements: clicks\ncolumn Status: not read\n"
+	counts = "rows 1: Clicks are counted as imported ones, on the day on which the link was created: see the source in " +
+		"reports.\n"
 )
 
 // wantFailed requires the output of an import that fails because of rows.
@@ -66,19 +76,19 @@ func TestImportAndExport(t *testing.T) {
 	bitLy := "rows 2: Links of bit.ly, which is no verified domain of the account, are on sho.rt\n"
 	t.Run("import --dry-run prints the outcomes of the rows", func(t *testing.T) {
 		printed, err := c.runWith(t, "import a@example.org - --dry-run", bitlyExport)
-		wantFailed(t, printed, err, badRow+bitLy+counts+
-			"format bitly: rows 3, would be created 2, already there 0, failed 1\n")
+		wantFailed(t, printed, err, badRow+columns+bitLy+counts+
+			"format bitly: rows 3, would be created 2, already there 0, failed 1, imported clicks 5\n")
 		if _, err := schema.FindLink(t.Context(), c, 0, "AbC"); schema.ErrorCode(err) != schema.CodeNotFound {
 			t.Errorf("%v", err)
 		}
 	})
 	t.Run("import reads the standard input or a file, and may run again", func(t *testing.T) {
 		printed, err := c.runWith(t, "import A@example.org -", bitlyExport)
-		wantFailed(t, printed, err, badRow+bitLy+counts+"format bitly: rows 3, created 2, already there 0, failed 1\n")
+		wantFailed(t, printed, err, badRow+bitLy+counts+"format bitly: rows 3, created 2, already there 0, failed 1, imported clicks 5\n")
 		file := filepath.Join(t.TempDir(), "bitly.csv")
 		testkit.Must(t, os.WriteFile(file, []byte(bitlyExport), 0o600))
 		printed, err = c.run(t, "import a@example.org "+file+" --format bitly")
-		wantFailed(t, printed, err, badRow+bitLy+counts+"format bitly: rows 3, created 0, already there 2, failed 1\n")
+		wantFailed(t, printed, err, badRow+bitLy+counts+"format bitly: rows 3, created 0, already there 2, failed 1, imported clicks 5\n")
 		for id, hash := range map[int64]string{0: "AbC", domain: "Custom"} {
 			if _, err := schema.FindLink(t.Context(), c, id, hash); err != nil {
 				t.Error(err)
@@ -88,7 +98,7 @@ func TestImportAndExport(t *testing.T) {
 	t.Run("import --domain puts links of other hosts on a domain", func(t *testing.T) {
 		printed, err := c.runWith(t, "import a@example.org - --domain GO.example.com",
 			"alias,long_url\none,https://example.com/\n")
-		if want := "format linkstream: rows 1, created 1, already there 0, failed 0\n"; err != nil || printed != want {
+		if want := "format linkstream: rows 1, created 1, already there 0, failed 0, imported clicks 0\n"; err != nil || printed != want {
 			t.Errorf("%q, %v", printed, err)
 		}
 		_, err = schema.FindLink(t.Context(), c, domain, "one")
@@ -137,7 +147,7 @@ func TestImportAndExportReportFailures(t *testing.T) {
 		options := admin.Config{EdgeURL: schema.MustParseBaseURL("http://sho.rt:8080"), Parts: parts(reader)}
 		var out strings.Builder
 		err := admin.Run(t.Context(), c, options, []string{"import", "a@example.org", "-"}, &out)
-		if want := "format linkstream: rows 300, created 1, already there 299, failed 0\n"; !errors.Is(err, full) ||
+		if want := "format linkstream: rows 300, created 1, already there 299, failed 0, imported clicks 0\n"; !errors.Is(err, full) ||
 			out.String() != want {
 			t.Errorf("%v, printed %q", err, out.String())
 		}

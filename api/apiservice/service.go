@@ -134,7 +134,7 @@ func (s *Service) compose(cfg Config) error {
 	clicks := reads.NewClicks(s.clicks, s.metrics)
 	s.rankings = clickreport.NewRankings(clicks, s.log)
 	s.live = live.NewHub(s.clicks, s.links, lag.CountedUntil, cfg.MaxConnections/2, s.metrics, s.log)
-	s.imports = transfer.NewUploads(s.links, transfer.NewImporter(s.shortener, s.links, s.links), s.log)
+	s.imports = transfer.NewUploads(s.links, transfer.NewImporter(s.shortener, s.links, s.links, s.clicks), s.log)
 	others, err := links.ParseAddresses(service.OpsListen, service.OpsListenAPI, service.OpsListenIngest)
 	if err != nil {
 		return err

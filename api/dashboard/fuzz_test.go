@@ -123,10 +123,10 @@ func FuzzUpload(f *testing.F) {
 		f.Add(seed.kind, seed.body)
 	}
 	f.Fuzz(func(t *testing.T, kind, body string) {
-		file, domain, err := dashboard.ReadFileForm(strings.NewReader(body), kind,
+		file, choice, err := dashboard.ReadFileForm(strings.NewReader(body), kind,
 			func(token []byte) bool { return string(token) == "right" })
-		if (file == nil) == (err == nil) || domain != nil && *domain <= 0 {
-			t.Fatalf("%q with %q: file %v, domain %v, error %v", kind, body, file, domain, err)
+		if (file == nil) == (err == nil) || choice.DomainID != nil && *choice.DomainID <= 0 {
+			t.Fatalf("%q with %q: file %v, %+v, error %v", kind, body, file, choice, err)
 		}
 		if file == nil {
 			return

@@ -30,7 +30,11 @@ const (
 const (
 	maxMultipart = transfer.MaxFile + 64<<10
 	maxField     = 1 << 10 // of a form with a file
+	maxFields    = 100
 )
+
+// mapPrefix begins the names of the form's fields that say which column a field has.
+const mapPrefix = "map."
 
 func (d *Dashboard) routeTransfer() {
 	d.get(pathImport, request.Constant, d.showImport)
@@ -96,11 +100,11 @@ func (d *Dashboard) receiveFile(c *call) error {
 		return d.tooMany(c, "import", page, "Too many files.", wait, err)
 	}
 	body := request.ReceiveFile(c.http)
-	file, domainID, err := c.formFile(body)
+	file, choice, err := c.formFile(body)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), request.MaxFileTime)
 		defer cancel()
-		err = d.Imports.Receive(ctx, c.account.ID, file.FileName(), domainID, file)
+		err = d.Imports.Receive(ctx, c.account.ID, file.FileName(), choice, file)
 	}
 	if errors.Is(err, transfer.ErrTooLarge) { // a browser that is still sending may not see the answer
 		_, _ = io.CopyN(io.Discard, body, maxMultipart)
@@ -109,13 +113,13 @@ func (d *Dashboard) receiveFile(c *call) error {
 	return d.importAnswer(c, err)
 }
 
-// formFile returns the file of the form in the request's body, and the domain that a field before it names.
-func (c *call) formFile(body io.Reader) (file *multipart.Part, domainID *int64, err error) {
+// formFile returns the file of the form in the request's body, and what the fields before it say.
+func (c *call) formFile(body io.Reader) (file *multipart.Part, choice transfer.Choice, err error) {
 	switch {
 	case body == nil:
-		return nil, nil, transfer.ErrEmpty
+		return nil, choice, transfer.ErrEmpty
 	case c.http.Request.Header.ContentLength() > maxMultipart:
-		return nil, nil, transfer.ErrTooLarge
+		return nil, choice, transfer.ErrTooLarge
 	}
 	return readFileForm(body, string(c.http.Request.Header.ContentType()), c.ownToken)
 }
@@ -123,36 +127,45 @@ func (c *call) formFile(body io.Reader) (file *multipart.Part, domainID *int64, 
 // readFileForm reads a form up to its file. The form's token, which own judges, must come before it.
 func readFileForm(
 	body io.Reader, contentType string, own func(token []byte) bool,
-) (file *multipart.Part, domainID *int64, err error) {
+) (file *multipart.Part, choice transfer.Choice, err error) {
 	kind, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil || kind != "multipart/form-data" {
-		return nil, nil, transfer.ErrEmpty
+		return nil, choice, transfer.ErrEmpty
 	}
 	form := multipart.NewReader(io.MultiReader(io.LimitReader(body, maxMultipart), tooLarge{}), parameters["boundary"])
-	for trusted := false; ; {
+	choice.Map = map[string]string{}
+	for trusted, fields := false, 0; ; fields++ {
 		part, err := form.NextRawPart()
-		if err != nil {
-			return nil, nil, transfer.ErrEmpty
+		if err != nil || fields > maxFields {
+			return nil, choice, transfer.ErrEmpty
 		}
 		if part.FormName() == "file" {
 			if !trusted {
-				return nil, nil, errForged
+				return nil, choice, errForged
 			}
-			return part, domainID, nil
+			return part, choice, nil
 		}
 		value, err := io.ReadAll(io.LimitReader(part, maxField))
 		if err != nil {
-			return nil, nil, transfer.ErrEmpty
+			return nil, choice, transfer.ErrEmpty
 		}
-		switch part.FormName() {
-		case "csrf":
+		text := clean(value)
+		switch name := part.FormName(); {
+		case name == "csrf":
 			if trusted = own(value); !trusted {
-				return nil, nil, errForged
+				return nil, choice, errForged
 			}
-		case "domain_id":
-			if id := parseID(clean(value)); id > 0 {
-				domainID = &id
+		case text == "":
+		case name == "domain_id":
+			if id := parseID(text); id > 0 {
+				choice.DomainID = &id
 			}
+		case name == "source":
+			choice.Source = text
+		case name == "ignore":
+			choice.Ignore = append(choice.Ignore, text)
+		case strings.HasPrefix(name, mapPrefix):
+			choice.Map[strings.TrimPrefix(name, mapPrefix)] = text
 		}
 	}
 }

@@ -20,18 +20,38 @@ const (
 	Kutt       Format = "kutt"
 	YOURLS     Format = "yourls"
 	Bitly      Format = "bitly"
+	Dub        Format = "dub"
+	Rebrandly  Format = "rebrandly"
+	ShortIO    Format = "shortio"
+	Sink       Format = "sink"
+	Chhoto     Format = "chhoto-url"
+	// Clicks is the layout of a file that has no links, but the clicks of each day on links of the account.
+	Clicks Format = "clicks"
 )
 
 // Formats returns all formats.
-func Formats() []Format { return []Format{Linkstream, Shlink, Kutt, YOURLS, Bitly} }
+func Formats() (all []Format) {
+	for _, l := range layouts {
+		all = append(all, l.format)
+	}
+	slices.Sort(all)
+	return all
+}
 
 // ParseFormat returns the format with that name, or "" for "". CodeInvalid if there is none.
 func ParseFormat(name string) (Format, error) {
 	if name == "" || slices.Contains(Formats(), Format(name)) {
 		return Format(name), nil
 	}
-	return "", schema.ClientErrorf(schema.CodeInvalid,
-		"The format %q is not known. Formats are linkstream, shlink, kutt, yourls and bitly.", name)
+	return "", schema.ClientErrorf(schema.CodeInvalid, "The format %q is not known. Formats are %s.", name, formatNames())
+}
+
+func formatNames() string {
+	var names []string
+	for _, format := range Formats() {
+		names = append(names, string(format))
+	}
+	return strings.Join(names, ", ")
 }
 
 // The fields of a row that links.Request does not have.
@@ -43,6 +63,10 @@ const (
 	fieldCustomURLs = "custom_short_urls"
 	fieldCreatedAt  = "created_at"
 	fieldClicks     = "clicks"
+	fieldDate       = "date" // of the clicks
+	// fieldDisabledAt is since when the link is off, empty if it is not.
+	fieldDisabledAt = "disabled_at"
+	fieldCardTitle  = "card_title" // the title of a link that has no other
 	fieldBanned     = "banned"
 	fieldPassword   = links.FieldPassword
 	// fieldHasPassword says that the link has a password, which no export knows.
@@ -53,28 +77,58 @@ const (
 type layout struct {
 	format Format
 	needs  [][]string        // sets of columns; a file has all columns of one set
-	fields map[string]string // by column
+	fields map[string]string // by column; "": it is known, and not read
+	json   bool              // the file may be JSON
 }
 
 // layouts are tried in this order, the more particular ones first.
 var layouts = []layout{
+	{Dub, [][]string{{"key", "url"}, {"link", "url"}, {"shortlink", "destinationurl"}}, map[string]string{
+		"key": links.FieldCustomAlias, "url": links.FieldLongURL, "destinationurl": links.FieldLongURL,
+		"domain": fieldHost, "shortlink": fieldShortURL, "link": fieldShortURL, "title": links.FieldTitle,
+		"tags": links.FieldTags, "createdat": fieldCreatedAt, "expiresat": links.FieldExpiresAt,
+		"expiredurl": links.FieldExpiredURL, "clicks": fieldClicks, "password": fieldPassword, "disabledat": fieldDisabledAt,
+	}, false},
+	{Rebrandly, [][]string{{"slashtag", "destination"}}, map[string]string{
+		"slashtag": links.FieldCustomAlias, "destination": links.FieldLongURL, "shorturl": fieldShortURL,
+		"title": links.FieldTitle, "tags": links.FieldTags, "domain": fieldHost, "domain.fullname": fieldHost,
+		"createdat": fieldCreatedAt, "clicks": fieldClicks, "forwardparameters": links.FieldForwardQuery,
+	}, true},
+	{ShortIO, [][]string{{"path", "originalurl"}}, map[string]string{
+		"path": links.FieldCustomAlias, "originalurl": links.FieldLongURL, "shorturl": fieldShortURL,
+		"title": links.FieldTitle, "tags": links.FieldTags, "domain": fieldHost, "createdat": fieldCreatedAt,
+		"expiresat": links.FieldExpiresAt, "ttl": links.FieldExpiresAt, "expiredurl": links.FieldExpiredURL,
+		"clicks": fieldClicks, "password": fieldPassword, "redirecttype": "",
+	}, false},
+	{Sink, [][]string{{"slug", "url"}}, map[string]string{
+		"slug": links.FieldCustomAlias, "url": links.FieldLongURL, "comment": links.FieldTitle, "title": fieldCardTitle,
+		"tags": links.FieldTags, "createdat": fieldCreatedAt, "expiration": links.FieldExpiresAt, "password": fieldPassword,
+		"redirectwithquery": links.FieldForwardQuery,
+	}, true},
+	{Chhoto, [][]string{{"short", "long"}, {"shortlink", "longlink"},
+		{"shorturl", "longurl", "hits"}}, map[string]string{
+		"short": links.FieldCustomAlias, "shortlink": links.FieldCustomAlias, "shorturl": links.FieldCustomAlias,
+		"long": links.FieldLongURL, "longlink": links.FieldLongURL, "longurl": links.FieldLongURL, "hits": fieldClicks,
+		"expiry": links.FieldExpiresAt, "expirytime": links.FieldExpiresAt, "notes": links.FieldTitle,
+	}, true},
 	{Kutt, [][]string{{"address", "target"}}, map[string]string{
 		"address": links.FieldCustomAlias, "target": links.FieldLongURL, "domain": fieldHost,
 		"description": links.FieldTitle,
 		"link":        fieldShortURL,
 		"createdat":   fieldCreatedAt, "expirein": links.FieldExpiresAt, "banned": fieldBanned, "password": fieldPassword,
 		"visitcount": fieldClicks,
-	}},
+	}, false},
 	{YOURLS, [][]string{{"keyword", "url"}, {"source", "target"}}, map[string]string{
 		"keyword": links.FieldCustomAlias, "url": links.FieldLongURL, "title": links.FieldTitle,
 		"timestamp": fieldCreatedAt,
 		"clicks":    fieldClicks, "source": links.FieldCustomAlias, "target": links.FieldLongURL, "hits": fieldClicks,
-	}},
+	}, false},
 	{Shlink, [][]string{{"shortcode", "longurl"}}, map[string]string{
 		"shortcode": links.FieldCustomAlias, "longurl": links.FieldLongURL, "domain": fieldHost,
 		"shorturl": fieldShortURL,
 		"title":    links.FieldTitle, "tags": links.FieldTags, "createdat": fieldCreatedAt, "visits": fieldClicks,
-	}},
+		"validuntil": links.FieldExpiresAt, "maxvisits": links.FieldMaxClicks,
+	}, false},
 	{Bitly, [][]string{{"link", "destinationurl"}, {"link", "longurl"}, {"bitlink", "destinationurl"},
 		{"bitlink", "longurl"},
 		{"custombitlink", "longurl"}, {"custombitlinks", "longurl"}}, map[string]string{
@@ -84,7 +138,7 @@ var layouts = []layout{
 		"tags":        links.FieldTags,
 		"keywordlink": fieldCustomURL, "datecreated": fieldCreatedAt, "createdat": fieldCreatedAt, "created": fieldCreatedAt,
 		"engagements": fieldClicks, "clicks": fieldClicks, "totalclicks": fieldClicks,
-	}},
+	}, false},
 	{Linkstream, [][]string{{"longurl"}, {"url"}, {"originalurl"}}, map[string]string{
 		"longurl": links.FieldLongURL, "url": links.FieldLongURL, "originalurl": links.FieldLongURL,
 		"alias": links.FieldCustomAlias, "customalias": links.FieldCustomAlias, "hash": links.FieldCustomAlias,
@@ -97,7 +151,12 @@ var layouts = []layout{
 		"maxclicks": links.FieldMaxClicks, "formerhashes": fieldFormer,
 		"password": links.FieldPassword, "haspassword": fieldHasPassword,
 		"pathmode": links.FieldPathMode,
-	}},
+	}, true},
+	{Clicks, [][]string{{"alias", "date", "clicks"}, {"hash", "date", "clicks"}, {"shorturl", "date", "clicks"}},
+		map[string]string{
+			"alias": links.FieldCustomAlias, "hash": links.FieldCustomAlias, "shorturl": fieldShortURL, "domain": fieldHost,
+			"date": fieldDate, "clicks": fieldClicks,
+		}, false},
 }
 
 // plainName returns the name of a column as layouts have it.
@@ -137,18 +196,4 @@ func printable(name string) string {
 		}
 		return r
 	}, name))
-}
-
-// columns returns the field that each column is read as. Of several columns for a field the first one is read.
-func (l layout) columns(names []string) []Column {
-	columns, taken := make([]Column, len(names)), map[string]bool{}
-	for i, name := range names {
-		field := l.fields[plainName(name)]
-		if taken[field] {
-			field = ""
-		}
-		taken[field] = true
-		columns[i] = Column{Name: shortened(printable(name)), Field: field}
-	}
-	return columns
 }

@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"encoding/binary"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,12 +26,14 @@ const behaviourCells = `"[{""name"":""a"",""if"":{""os"":[""iOS""],""from"":""20
 	`{""name"":""y"",""url"":""https://example.com/y"",""weight"":1}]","{""title"":""T"",""description"":"""",` +
 	`""image"":null}",1000,append`
 
-var exports = map[string]struct {
+type exported struct {
 	format transfer.Format
 	file   string
 	links  []schema.Link
 	notes  []string // words of them
-}{
+}
+
+var exports = map[string]exported{
 	"linkstream": {transfer.Linkstream, lines(
 		`short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,rules,`+
 			`variants,card,max_clicks,path_mode,clicks`,
@@ -50,7 +53,7 @@ var exports = map[string]struct {
 					{Name: "y", URL: "https://example.com/y", Weight: 1}},
 				Shares: strings.Repeat("a", 99) + "b", Card: &schema.Card{Title: "T"}, MaxClicks: 1000}},
 		{Host: "go.example.com", Hash: "-x", URL: "https://example.com/b", Title: "=1+1"},
-	}, []string{"Counts"}},
+	}, []string{"Clicks"}},
 	"a spreadsheet": {transfer.Linkstream, lines("URL;Custom Alias", "https://example.com/a;one",
 		"https://example.com/b;two"),
 		[]schema.Link{{Hash: "one", URL: "https://example.com/a", Active: true},
@@ -65,7 +68,7 @@ var exports = map[string]struct {
 			Tags:      []string{"news", "summer-sale"},
 			CreatedAt: utc("2022-01-15T08:30:00Z"), Active: true},
 		{Hash: "x", URL: "https://example.com/b", CreatedAt: utc("2022-01-15T08:30:00Z"), Active: true},
-	}, []string{"Counts", "Tags"}},
+	}, []string{"Clicks", "Tags"}},
 	"shlink's command line": {transfer.Shlink, lines("Long URL;Tags;Domain;Short code;Title",
 		"https://example.com/a;a|b;;abc;T"),
 		[]schema.Link{{Hash: "abc", URL: "https://example.com/a", Title: "T", Tags: []string{"a", "b"}, Active: true}}, nil},
@@ -78,13 +81,13 @@ var exports = map[string]struct {
 		{Hash: "Qw9", URL: "https://example.com/a", Title: "hello", CreatedAt: utc("2021-03-04T05:06:07Z"),
 			ExpiresAt: utc("2099-01-01T00:00:00Z"), Active: true},
 		{Host: "go.example.com", Hash: "bad", URL: "https://example.com/b", CreatedAt: utc("2021-03-04T05:06:07Z")},
-	}, []string{"Counts", "banned"}},
+	}, []string{"Clicks", "banned"}},
 	"YOURLS's table": {transfer.YOURLS, lines(
 		`"keyword","url","title","timestamp","ip","clicks"`,
 		`"1","https://example.com/a","Line one`, `line two","2013-06-07 08:09:10","192.0.2.1","41"`,
 	),
 		[]schema.Link{{Hash: "1", URL: "https://example.com/a", Title: "Line one line two",
-			CreatedAt: utc("2013-06-07T08:09:10Z"), Active: true}}, []string{"Counts", "title"}},
+			CreatedAt: utc("2013-06-07T08:09:10Z"), Active: true}}, []string{"Clicks", "title"}},
 	"YOURLS-Import-Export": {transfer.YOURLS, "source,target,hits\r\n/ozh/,https://example.com/a,\"\"\r\n",
 		[]schema.Link{{Hash: "ozh", URL: "https://example.com/a", Active: true}}, nil},
 	"bitly": {transfer.Bitly, lines(
@@ -96,12 +99,12 @@ var exports = map[string]struct {
 		{Host: "go.example.com", Hash: "Launch", URL: "https://example.com/p?c=s", Title: `Launch, "Summer"`,
 			CreatedAt: utc("2026-06-01T08:30:00Z"), Active: true},
 		{Hash: "AbC124", URL: "https://example.com/q", CreatedAt: utc("2026-06-01T08:30:00Z"), Active: true},
-	}, []string{"Counts"}},
+	}, []string{"Clicks"}},
 	"bitly as others import it": {transfer.Bitly, lines(
 		`Bitlink,Title,Long URL,Tags,Created,Total Clicks,Campaign,Archived`,
 		`bit.ly/3abc,Launch,https://example.com/a,"One, two",2020-10-26,42,Q1,false`,
 	), []schema.Link{{Hash: "3abc", URL: "https://example.com/a", Title: "Launch", Tags: []string{"one", "two"},
-		CreatedAt: utc("2020-10-26T00:00:00Z"), Active: true}}, []string{"Counts", "Tags"}},
+		CreatedAt: utc("2020-10-26T00:00:00Z"), Active: true}}, []string{"Clicks", "Tags"}},
 	"bitly's API of version 3": {transfer.Bitly, lines(
 		`"keyword_link","link","tags","long_url"`,
 		`"http://bit.ly/mine","http://bit.ly/3abc","","https://example.com/a"`,
@@ -125,6 +128,68 @@ var exports = map[string]struct {
 		{Hash: "four", URL: "https://example.com/c", Active: true}}, nil},
 }
 
+// services are files of services that are known since they were looked up in November 2026, with every column of theirs.
+var services = map[string]exported{
+	"dub": {transfer.Dub, lines(
+		`id,domain,key,url,title,description,image,shortLink,tags,clicks,leads,sales,createdAt,updatedAt,expiresAt,`+
+			`expiredUrl,archived,utm_source,externalId`,
+		`link_1,go.example.com,Promo/2026,https://example.com/a?utm_source=x,Launch,About,,https://go.example.com/Promo/2026,`+
+			`"News,Summer sale",42,0,0,2024-02-29T10:00:00.000Z,2024-03-01T10:00:00.000Z,2099-01-01T00:00:00.000Z,`+
+			`https://example.com/over,false,x,`,
+	), []schema.Link{{Host: "go.example.com", Hash: "Promo/2026", URL: "https://example.com/a?utm_source=x",
+		Title: "Launch", Tags: []string{"news", "summer-sale"}, CreatedAt: utc("2024-02-29T10:00:00Z"),
+		ExpiresAt: utc("2099-01-01T00:00:00Z"), ExpiredURL: "https://example.com/over", Active: true},
+	}, []string{"Clicks", "Tags"}},
+	"dub's page": {transfer.Dub, lines(
+		`Short link,Destination URL,Clicks,Created at,Updated at,Tags`,
+		`dub.sh/abc,https://example.com/a,7,2024-02-29T10:00:00.000Z,,`,
+	), []schema.Link{{Hash: "abc", URL: "https://example.com/a", CreatedAt: utc("2024-02-29T10:00:00Z"), Active: true}},
+		[]string{"Clicks"}},
+	"dub's names": {transfer.Dub, lines(
+		`link,url,title,clicks,createdAt,updatedAt,tags,archived,expiresAt,expiredUrl,disabledAt`,
+		`https://dub.sh/abc,https://example.com/a,null,7,2024-02-29T10:00:00.000Z,null,"One, two",false,null,null,2024-03-01`,
+	), []schema.Link{{Hash: "abc", URL: "https://example.com/a", Tags: []string{"one", "two"},
+		CreatedAt: utc("2024-02-29T10:00:00Z")}}, []string{"Tags", "off", "Clicks"}},
+	"Rebrandly's API": {transfer.Rebrandly, `[{"id":"f1","slashtag":"burn10M","destination":"https://example.com/a",` +
+		`"domain":{"id":"8f","fullName":"go.example.com"},"shortUrl":"go.example.com/burn10M","title":"","clicks":0}]`,
+		[]schema.Link{{Host: "go.example.com", Hash: "burn10M", URL: "https://example.com/a", Active: true}}, nil},
+	"chhoto-url's table": {transfer.Chhoto, lines(`id,short_url,long_url,hits,expiry_time,notes`,
+		`1,a-1,https://example.com/a,0,,seen`),
+		[]schema.Link{{Hash: "a-1", URL: "https://example.com/a", Title: "seen", Active: true}}, nil},
+	"Rebrandly": {transfer.Rebrandly, lines(
+		`id,title,slashtag,destination,shortUrl,domain,clicks,lastClickAt,favourite,forwardParameters,createdAt,updatedAt`,
+		`f1,Burn,burn10M,https://example.com/a,go.example.com/burn10M,go.example.com,42,2016-07-14T00:00:00.000Z,false,true,`+
+			`2016-07-13T10:54:12.000Z,`,
+	), []schema.Link{{Host: "go.example.com", Hash: "burn10M", URL: "https://example.com/a", Title: "Burn",
+		ForwardQuery: true, CreatedAt: utc("2016-07-13T10:54:12Z"), Active: true}}, []string{"Clicks"}},
+	"Short.io": {transfer.ShortIO, lines(
+		`Original URL,Short URL,Path,Title,Tags,Clicks,Created At`,
+		`https://example.com/a,https://go.example.com/Sale.html,Sale.html,Sale,"a,b",0,2021-03-04T05:06:07.000Z`,
+	), []schema.Link{{Host: "go.example.com", Hash: "Sale.html", URL: "https://example.com/a", Title: "Sale",
+		Tags: []string{"a", "b"}, CreatedAt: utc("2021-03-04T05:06:07Z"), Active: true}}, nil},
+	"Sink": {transfer.Sink, lines(
+		`slug,url,comment,expiration,createdAt`,
+		`imp24,https://example.com/a,for the fair,4070908800,1614834367`,
+		`two,https://example.com/b,,,1614834367`,
+	), []schema.Link{{Hash: "imp24", URL: "https://example.com/a", Title: "for the fair",
+		CreatedAt: utc("2021-03-04T05:06:07Z"), ExpiresAt: utc("2099-01-01T00:00:00Z"), Active: true},
+		{Hash: "two", URL: "https://example.com/b", CreatedAt: utc("2021-03-04T05:06:07Z"), Active: true}}, nil},
+	"Sink's JSON": {transfer.Sink, `{"version":"1.0","exportedAt":"2026-01-01T00:00:00Z","count":2,"links":[
+		{"id":"a","slug":"imp24","url":"https://example.com/a","createdAt":1614834367,"updatedAt":1614834367},
+		{"id":"b","slug":"two","url":"https://example.com/b","comment":"=1+1","createdAt":1614834367,"expiration":4070908800,
+			"title":"A card","image":null}],"cursor":null,"list_complete":true}`,
+		[]schema.Link{{Hash: "imp24", URL: "https://example.com/a", CreatedAt: utc("2021-03-04T05:06:07Z"), Active: true},
+			{Hash: "two", URL: "https://example.com/b", Title: "=1+1", CreatedAt: utc("2021-03-04T05:06:07Z"),
+				ExpiresAt: utc("2099-01-01T00:00:00Z"), Active: true}}, nil},
+	"chhoto-url": {transfer.Chhoto, lines(`short,long,hits,expiry`, `a-1,https://example.com/a,5,0`,
+		`b-2,https://example.com/b,0,4070908800`),
+		[]schema.Link{{Hash: "a-1", URL: "https://example.com/a", Active: true},
+			{Hash: "b-2", URL: "https://example.com/b", ExpiresAt: utc("2099-01-01T00:00:00Z"), Active: true}},
+		[]string{"Clicks"}},
+	"chhoto-url's API": {transfer.Chhoto, `[{"shortlink":"a-1","longlink":"https://example.com/a","hits":5,"expiry_time":0,` +
+		`"notes":null}]`, []schema.Link{{Hash: "a-1", URL: "https://example.com/a", Active: true}}, []string{"Clicks"}},
+}
+
 func utc(s string) time.Time {
 	at, err := time.Parse(time.RFC3339, s)
 	if err != nil {
@@ -134,7 +199,9 @@ func utc(s string) time.Time {
 }
 
 func TestFormats(t *testing.T) {
-	for name, export := range exports {
+	all := maps.Clone(exports)
+	maps.Copy(all, services)
+	for name, export := range all {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			preview := f.previews(t, export.file)
@@ -311,7 +378,11 @@ func TestAliasesOfFiles(t *testing.T) {
 		{"short_url", "https://bit.ly/taken?x", "", taken}, {"short_url", "api", "", "The alias is reserved."},
 		{"short_url", "https://sho.rt/Dashboard", "", "The alias is reserved."},
 	} {
-		report := f.previews(t, lines(c.head+",long_url", c.cells+",https://example.com/"))
+		file := lines(c.head+",long_url", c.cells+",https://example.com/")
+		if strings.Contains(c.head, "target") {
+			file = lines(c.head, c.cells)
+		}
+		report := f.previews(t, file)
 		if row := report.First[0]; c.problem == "" && (row.Outcome != transfer.Created || row.ShortURL != c.address) {
 			t.Errorf("%s %q: %+v, %+v, want %s", c.head, c.cells, row, report.Errors, c.address)
 		}
@@ -350,8 +421,22 @@ func TestUnknownFiles(t *testing.T) {
 		"a workbook":                  {"PK\x03\x04\x14\x00", "", "not CSV but a workbook"},
 		"a workbook of old":           {"\xd0\xcf\x11\xe0\xa1\xb1", "", "not CSV but a workbook"},
 		"compressed":                  {"\x1f\x8b\x08\x00", "", "Unpack it first"},
-		"JSON":                        {"\n{\"links\": []}", "", "not CSV but JSON"},
-		"a list in JSON":              {"[{\"long_url\": 1}]", "", "not CSV but JSON"},
+		"JSON without links":          {"\n{\"links\": []}", "", "no list of links"},
+		"JSON of something else":      {"{\"a\": {\"b\": [1]}}", "", "no list of links"},
+		"JSON of texts":               {"[\"https://example.com/\"]", "", "no list of links"},
+		"JSON that is cut":            {"{\"links\": [\n{\"slug\": \"a\", \"url\": \"b\"}", "", "line 2 cannot be read"},
+		"JSON that is wrong":          {"[{\"slug\": 'a'}]", "", "line 1 cannot be read"},
+		"JSON of CSV's service":       {"[{\"keyword\": \"a\", \"url\": \"b\"}]", "", "yourls is CSV, not JSON"},
+		"JSON of unknown columns":     {"[{\"a\": \"a\"}]", "", "The columns a are not known"},
+		"an unknown alias":            {"long_url,Back half\n", "", "The column Back half looks like an alias"},
+		"an unknown target":           {"Website,long_url\n", "", "Another column is read as long_url"},
+		"an unknown end":              {"long_url,Expiration date\n", "", "looks like the end of a link"},
+		"two aliases of no service":   {"url,alias,hash\n", "", "hash looks like an alias"},
+		"names alone":                 {"name,url\n", "", "name looks like an alias"},
+		"an end that dub has not":     {"key,url,expiration\n", "", "looks like the end"},
+		"an end that YOURLS has not":  {"keyword,url,expires\n", "", "looks like the end"},
+		"an end that Sink has not":    {"slug,url,expires_at\n", "", "looks like the end"},
+		"two aliases":                 {"long_url,alias,short_code\n", "", "alias looks like an alias"},
 		"a web page":                  {"<!DOCTYPE html>\n", "", "not CSV but a web page"},
 		"very many columns":           {strings.Repeat("long_url,", 100) + "\n", "", "not known"},
 		"a very long name":            {strings.Repeat("x", 5000) + "\n", "", strings.Repeat("x", 64) + "…"},

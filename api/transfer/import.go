@@ -37,17 +37,19 @@ type session struct {
 	column  map[string]string
 	report  Report
 
+	sums map[int64]int64 // clicks by link, of links that several rows may name
+
 	seed maphash.Seed      // of a preview
 	seen map[uint64]uint64 // hashes of the long URLs by hashes of the addresses
 }
 
 func (im *Importer) run(ctx context.Context, accountID int64, file io.Reader, opts Options, dry bool) (Report, error) {
-	r, err := openReader(file, opts.Format)
+	r, err := openReader(file, opts)
 	if err != nil {
-		return Report{}, err
+		return Report{Columns: r.columns}, err
 	}
 	s := &session{Importer: im, ctx: ctx, account: accountID, options: opts, dry: dry, reader: r,
-		column: map[string]string{},
+		column: map[string]string{}, sums: map[int64]int64{},
 		report: Report{Format: r.layout.format, Separator: r.separator, Columns: r.columns},
 		seed:   maphash.MakeSeed(), seen: map[uint64]uint64{}}
 	for _, column := range r.columns {
@@ -56,7 +58,15 @@ func (im *Importer) run(ctx context.Context, accountID int64, file io.Reader, op
 	if s.domains, err = im.domainsByHost(ctx, accountID); err != nil {
 		return s.report, err
 	}
-	if err = s.storeAll(); err == nil && s.report.Rows == 0 {
+	if err = s.checkSource(); err != nil {
+		return s.report, err
+	}
+	if r.layout.format == Clicks {
+		err = s.storeDays()
+	} else {
+		err = s.storeAll()
+	}
+	if err == nil && s.report.Rows == 0 {
 		err = schema.ClientErrorf(schema.CodeInvalid, "The file has a line with the names of its columns, and no rows.")
 	}
 	return s.report, err
@@ -137,6 +147,9 @@ func (s *session) storeChunk(c chunk) error {
 			if err := s.keepNames(c.items); err != nil {
 				return err
 			}
+		}
+		if err := s.importClicks(c.items); err != nil {
+			return err
 		}
 	}
 	for _, it := range c.items {

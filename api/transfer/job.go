@@ -135,7 +135,7 @@ func (j *job) run(ctx context.Context) {
 	defer j.release()
 	ready := j.do(ctx, PhaseChecking, j.importer.Preview)
 	j.leaveFree()
-	if ready && j.status.Report.Created > 0 && j.wait(ctx) {
+	if ready && j.status.Report.imports() && j.wait(ctx) {
 		j.do(ctx, PhaseImporting, j.importer.Import)
 	}
 }
@@ -164,8 +164,9 @@ func (j *job) inTurn(ctx context.Context, work work) (Report, error) {
 		return Report{}, err
 	}
 	defer j.turns.Leave(account)
-	return work(ctx, j.account, j.file.reader(), Options{DomainID: j.status.DomainID, Progress: j.progress,
-		OnError: j.addError})
+	choice := j.status.Choice
+	return work(ctx, j.account, j.file.reader(), Options{DomainID: choice.DomainID, Source: choice.Source, Map: choice.Map,
+		Ignore: choice.Ignore, Progress: j.progress, OnError: j.addError})
 }
 
 // end notes the end of a phase, and reports whether the work succeeded.

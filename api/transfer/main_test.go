@@ -15,6 +15,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/linkstore"
+	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlitetest"
 	"linkstream/schema/testkit"
 )
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fixture struct {
 	*transfer.Importer
 	*linkstore.Store
+	clicks         *sqlite.ClickStore
 	shortener      *links.Shortener
 	account, other int64
 	domain         int64
@@ -45,7 +47,8 @@ func newFixture(t *testing.T) *fixture {
 	list, err := blocklist.Open(hosts, slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
 	f.shortener = links.New(schema.MustParseBaseURL("https://sho.rt"), store, store, list)
-	f.Importer = transfer.NewImporter(f.shortener, store, store)
+	f.clicks = sqlitetest.NewClickStore(t)
+	f.Importer = transfer.NewImporter(f.shortener, store, store, f.clicks)
 	return f
 }
 

@@ -81,7 +81,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		_, err := transfer.NewExporter(base, store, store).Export(context.Background(), 1, schema.LinkFilter{}, w)
 		w.CloseWithError(err)
 	}()
-	importer := transfer.NewImporter(links.New(base, store, store, list), store, store)
+	importer := transfer.NewImporter(links.New(base, store, store, list), store, store, strictClicks{t})
 	report,
 		err := importer.Import(t.Context(), 1, r, transfer.Options{Progress: func(p transfer.Progress) { measure(p.Rows) }})
 	testkit.Must(t, err)
@@ -144,7 +144,7 @@ func TestImportEndsWithItsReading(t *testing.T) {
 				file := &slow{released: make(chan struct{})}
 				ended := make(chan error, 1)
 				go func() {
-					_, err := transfer.NewImporter(links.New(base, c.store, c.store, list), c.store, c.store).
+					_, err := transfer.NewImporter(links.New(base, c.store, c.store, list), c.store, c.store, strictClicks{t}).
 						Import(ctx, 1, file, transfer.Options{})
 					ended <- err
 				}()

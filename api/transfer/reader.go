@@ -6,11 +6,13 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"linkstream/api/csvfile"
+	"linkstream/api/links"
 	"linkstream/schema"
 )
 
@@ -24,38 +26,64 @@ const (
 // maxColumnName bounds the names of columns in messages.
 const maxColumnName = 64
 
+// rows are the rows of a file.
+type rows interface {
+	// next returns the next row, io.EOF after the last one. Of a row that cannot be read it returns a *RowError, and more
+	// rows may follow. After any other error none follow.
+	next() (record, error)
+	// offset returns how many bytes were read, up to the end of the last row.
+	offset() int64
+}
+
 // record is a row of a file: a cell for each column.
 type record struct {
 	line  int
 	cells []string // valid until the next record is read; the strings remain valid
 }
 
-// reader reads the records of a file.
+// reader reads a file.
 type reader struct {
-	csv       *csv.Reader
-	source    *boundedReader
+	rows
 	layout    layout
-	separator rune
+	separator rune // 0: the file is JSON
 	columns   []Column
-	before    int    // lines before what csv reads
 	cells     fields // scratch of item
 }
 
-// openReader reads the first line. CodeInvalid, with a message, if it does not name the columns of a known format.
-func openReader(file io.Reader, wanted Format) (*reader, error) {
+// csvRows are the rows of CSV.
+type csvRows struct {
+	csv     *csv.Reader
+	source  *boundedReader
+	columns []Column
+	before  int // lines before what csv reads
+}
+
+// openReader reads the first line. CodeInvalid, with a message, if it does not name the columns of a known format; then
+// the reader has the columns, and no rows.
+func openReader(file io.Reader, opts Options) (*reader, error) {
+	r := &reader{cells: fields{}}
 	text, err := csvfile.Text(file)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	r := &reader{cells: fields{}, source: &boundedReader{source: text, allowed: maxRowBytes + 2*readBuffer}}
-	in := bufio.NewReaderSize(r.source, readBuffer)
+	source := &boundedReader{source: text, allowed: maxRowBytes + 2*readBuffer}
+	in := bufio.NewReaderSize(source, readBuffer)
 	head, err := in.Peek(readBuffer)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return r, err
 	}
-	if len(bytes.TrimSpace(head)) == 0 {
-		return nil, schema.ClientErrorf(schema.CodeInvalid, "The file is empty.")
+	switch start := bytes.TrimSpace(head); {
+	case len(start) == 0:
+		return r, schema.ClientErrorf(schema.CodeInvalid, "The file is empty.")
+	case start[0] == '{' || start[0] == '[':
+		source.allowed = math.MaxInt64
+		return r, r.openJSON(in, opts)
 	}
+	return r, r.openCSV(in, source, head, opts)
+}
+
+func (r *reader) openCSV(in *bufio.Reader, source *boundedReader, head []byte, opts Options) error {
+	before := 0
 	separators := []rune{',', ';', '\t'}
 	if line, rest, found := bytes.Cut(head, []byte("\n")); found { // the first line of Excel's own files
 		line = bytes.TrimSuffix(line, []byte("\r"))
@@ -63,17 +91,16 @@ func openReader(file io.Reader, wanted Format) (*reader, error) {
 			slices.Contains(separators, rune(named[0])) {
 			separators = []rune{rune(named[0])}
 			in.Discard(len(head) - len(rest))
-			head, r.before = rest, 1
+			head, before = rest, 1
 		}
 	}
-	if err := r.readHeader(head, separators, wanted); err != nil {
-		return nil, err
+	if err := r.readHeader(head, separators, opts); err != nil {
+		return err
 	}
-	r.csv = newCSV(in, r.separator)
-	if _, err := r.csv.Read(); err != nil { // the first line, which was recognized
-		return nil, unreadable(err)
-	}
-	return r, nil
+	rows := &csvRows{newCSV(in, r.separator), source, r.columns, before}
+	r.rows = rows
+	_, err := rows.csv.Read() // the first line, which was recognized
+	return unreadable(err)
 }
 
 // otherKinds are files that people take for CSV, by their first bytes.
@@ -81,8 +108,6 @@ var otherKinds = []struct{ begins, name, advice string }{
 	{"PK\x03\x04", "a workbook or an archive", "Open it, and save or export the table as CSV in UTF-8."},
 	{"\xd0\xcf\x11\xe0", "a workbook", "Open it, and save or export the table as CSV in UTF-8."},
 	{"\x1f\x8b", "compressed", "Unpack it first."},
-	{"{", "JSON", "Convert it to CSV with a first line that names the columns."},
-	{"[", "JSON", "Convert it to CSV with a first line that names the columns."},
 	{"<", "a web page or XML", "Perhaps it is an error page: download the file again."},
 }
 
@@ -93,19 +118,19 @@ func newCSV(in io.Reader, separator rune) *csv.Reader {
 }
 
 // readHeader recognizes the separator and the columns in the beginning of a file.
-func (r *reader) readHeader(head []byte, separators []rune, wanted Format) error {
+func (r *reader) readHeader(head []byte, separators []rune, opts Options) error {
 	var found []string // the names by the separator that gives the most
 	for _, separator := range separators {
 		names, err := newCSV(bytes.NewReader(head), separator).Read()
 		if err != nil || len(names) > maxColumns {
 			continue
 		}
-		if l, ok := recognize(names, wanted); ok {
-			r.layout, r.separator, r.columns = l, separator, l.columns(names)
-			return nil
-		}
 		if len(names) > len(found) {
-			found = names
+			found, r.separator = names, separator
+		}
+		if err := r.setColumns(names, opts); err != errUnknownColumns {
+			r.separator = separator
+			return err
 		}
 	}
 	for _, kind := range otherKinds {
@@ -116,11 +141,28 @@ func (r *reader) readHeader(head []byte, separators []rune, wanted Format) error
 	if bytes.IndexByte(head, 0) >= 0 {
 		return schema.ClientErrorf(schema.CodeInvalid, "The file is not text. Save or export the table as CSV in UTF-8.")
 	}
-	return unknownColumns(found, wanted)
+	return r.unknownColumns(found, opts.Format)
+}
+
+// errUnknownColumns is the outcome of setColumns for columns of no format.
+var errUnknownColumns = errors.New("the columns are of no format")
+
+// setColumns recognizes the format of a file with these columns.
+func (r *reader) setColumns(names []string, opts Options) (err error) {
+	l, known := recognize(names, opts.Format)
+	if !known && opts.Map[links.FieldLongURL] == "" {
+		return errUnknownColumns
+	}
+	if !known {
+		l = layouts[slices.IndexFunc(layouts, func(l layout) bool { return l.format == Linkstream })]
+	}
+	r.layout = l
+	r.columns, err = l.columns(names, opts)
+	return err
 }
 
 // unknownColumns says which columns were found and which are needed.
-func unknownColumns(found []string, wanted Format) error {
+func (r *reader) unknownColumns(found []string, wanted Format) error {
 	if len(found) == 0 {
 		return schema.ClientErrorf(schema.CodeInvalid, "The file has no first line that names its columns.")
 	}
@@ -129,6 +171,7 @@ func unknownColumns(found []string, wanted Format) error {
 			return schema.ClientErrorf(schema.CodeInvalid, "The first line of the file is not UTF-8. Save it as CSV in UTF-8.")
 		}
 		found[i] = shortened(printable(name))
+		r.columns = append(r.columns, Column{Name: found[i]})
 	}
 	if wanted != "" {
 		return schema.ClientErrorf(schema.CodeInvalid, "The columns %s are not those of an export of %s, which has %s.",
@@ -160,9 +203,7 @@ func shortened(name string) string {
 	return strings.ToValidUTF8(name[:maxColumnName], "") + "…"
 }
 
-// next returns the next record, io.EOF after the last one. Of a row that cannot be read it returns a *RowError, and
-// more rows may follow. After any other error none follow.
-func (r *reader) next() (record, error) {
+func (r *csvRows) next() (record, error) {
 	for {
 		r.source.allowed = r.csv.InputOffset() + maxRowBytes + 2*readBuffer
 		cells, err := r.csv.Read()
@@ -196,7 +237,7 @@ func (r *reader) next() (record, error) {
 }
 
 // explain turns an error of the CSV reader into an error for the client.
-func (r *reader) explain(err error) error {
+func (r *csvRows) explain(err error) error {
 	var syntax *csv.ParseError
 	if !errors.As(err, &syntax) {
 		return unreadable(err)
@@ -217,8 +258,7 @@ func unreadable(err error) error {
 	return err
 }
 
-// offset returns how many bytes were read, up to the end of the last record.
-func (r *reader) offset() int64 { return r.csv.InputOffset() }
+func (r *csvRows) offset() int64 { return r.csv.InputOffset() }
 
 // boundedReader bounds the bytes of one row, which the CSV reader has in memory as a whole.
 type boundedReader struct {

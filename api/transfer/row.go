@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -16,7 +17,9 @@ import (
 
 // The notes about rows that are changed.
 const (
-	noteClicks    = "Counts of clicks are not taken over: this service counts the clicks that it has redirected."
+	noteClicks    = "Clicks are counted as imported ones, on the day on which the link was created: see the source in reports."
+	noteCounted   = "Clicks on links that are here already, and have clicks here, are not added to them."
+	noteNumber    = "A count of clicks that is no number, or above a billion, is left out."
 	noteCreatedAt = "A time of creation that cannot be read, is in the future or before 1990 is replaced by that of the " +
 		"import."
 	noteTitle   = "A title is cut to 200 characters, and its line breaks become spaces."
@@ -33,6 +36,9 @@ type item struct {
 	host    string // in canonical form; "" if the row has none
 	alias   string // that of the row, "" if it has none
 	former  []string
+	clicks  int64
+	date    string      // of the clicks, in a file of clicks
+	link    schema.Link // that was created, or is present
 	notes   []string
 	errors  []RowError // what CreateAll cannot find: the row is not created
 
@@ -73,12 +79,15 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 			continue
 		}
 		cell := rec.cells[i]
-		if r.layout.format == Linkstream {
+		if r.layout.format == Linkstream && r.separator != 0 {
 			cell = csvfile.Unguard(cell)
 		}
 		asItIs := column.Field == links.FieldTitle || column.Field == fieldPassword
 		if r.layout.format != Linkstream || !asItIs {
 			cell = strings.TrimSpace(cell)
+		}
+		if r.layout.format == Dub && cell == "null" {
+			cell = ""
 		}
 		cells[column.Field] = cell
 	}
@@ -104,10 +113,24 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 	if it.alias == "" && it.request.Malformed[links.FieldCustomAlias] == nil {
 		it.note(noteAlias)
 	}
-	if cells[fieldClicks] != "" && cells[fieldClicks] != "0" {
-		it.note(noteClicks)
+	if n == 0 { // the clicks of several links are told as one number
+		it.countClicks(cells)
 	}
 	return it
+}
+
+// countClicks reads the clicks of a row.
+func (it *item) countClicks(cells fields) {
+	text := strings.TrimSuffix(cells[fieldClicks], ".0")
+	if text == "" || text == "null" {
+		return
+	}
+	clicks, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || clicks < 0 || clicks > schema.MaxImportedClicks {
+		it.note(noteNumber)
+		return
+	}
+	it.clicks = clicks
 }
 
 func (it *item) note(text string) { it.notes = append(it.notes, text) }
@@ -154,7 +177,8 @@ func (it *item) address(cells fields) {
 
 // text reads title and tags.
 func (it *item) text(cells fields, format Format) {
-	title := cells[links.FieldTitle]
+	title := cmp.Or(cells[links.FieldTitle], cells[fieldCardTitle])
+	given := title
 	if strings.ContainsFunc(title, unicode.IsControl) {
 		title = strings.Join(strings.FieldsFunc(title, func(r rune) bool {
 			return unicode.IsControl(r) || unicode.IsSpace(r)
@@ -163,7 +187,7 @@ func (it *item) text(cells fields, format Format) {
 	if utf8.RuneCountInString(title) > schema.MaxTitleLen {
 		title = strings.TrimSpace(string([]rune(title)[:schema.MaxTitleLen]))
 	}
-	if title != cells[links.FieldTitle] {
+	if title != given {
 		it.note(noteTitle)
 	}
 	it.request.Title = title
@@ -206,6 +230,12 @@ var timeLayouts = []string{
 }
 
 func parseTime(text string) (time.Time, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 { // Unix time
+		if n > 1e11 {
+			return time.UnixMilli(n).UTC(), true
+		}
+		return time.Unix(n, 0).UTC(), true
+	}
 	if at, err := schema.ParseTime(text); err == nil {
 		return at.UTC(), true
 	}
@@ -233,7 +263,7 @@ func (it *item) times(cells fields, now time.Time) {
 			it.note(noteCreatedAt)
 		}
 	}
-	if text := cells[links.FieldExpiresAt]; text != "" {
+	if text := cells[links.FieldExpiresAt]; text != "" && text != "0" && text != "null" {
 		at, ok := parseTime(text)
 		if !ok || at.Before(earliest) {
 			it.malformed(links.FieldExpiresAt, "The time of expiry must be like 2030-12-31T23:59:59+00:00.")
@@ -262,7 +292,7 @@ func (it *item) switches(cells fields) {
 	}
 	it.request.ForwardQuery = parse(links.FieldForwardQuery, false)
 	it.request.Inactive = !parse(links.FieldIsActive, true)
-	if parse(fieldBanned, false) {
+	if disabled := cells[fieldDisabledAt]; parse(fieldBanned, false) || disabled != "" && disabled != "null" {
 		it.request.Inactive = true
 		it.note(noteBanned)
 	}
@@ -273,7 +303,7 @@ func (it *item) switches(cells fields) {
 func (it *item) password(cells fields, format Format) {
 	password, has := cells[fieldPassword], cells[fieldHasPassword]
 	if format != Linkstream { // Kutt's API says true or false, its table has a hash of the password
-		password, has = "", password
+		password, has = "", cmp.Or(password, has)
 	}
 	if !slices.Contains([]string{"", "false", "f", "0", "null", "no"}, strings.ToLower(has)) && password == "" {
 		it.malformed(fieldPassword, "The link is protected by a password, and would be open to everyone here.")

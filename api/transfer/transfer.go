@@ -75,6 +75,13 @@ type Importer struct {
 	shortener *links.Shortener
 	links     linkReader
 	domains   domainReader
+	clicks    Histories
+}
+
+// Histories is the part of a click store that imports of clicks need.
+type Histories interface {
+	SetHistories(ctx context.Context, histories ...schema.History) error
+	ClickCounts(ctx context.Context, accountID int64, linkIDs []int64) (map[int64]int64, error)
 }
 
 // linkReader is the part of schema.LinkStore that imports need beside a Shortener.
@@ -88,14 +95,21 @@ type domainReader interface {
 }
 
 // NewImporter returns an Importer. store and domains are the stores of the Shortener.
-func NewImporter(shortener *links.Shortener, store linkReader, domains domainReader) *Importer {
-	return &Importer{shortener, store, domains}
+func NewImporter(
+	shortener *links.Shortener, store linkReader, domains domainReader, clicks Histories,
+) *Importer {
+	return &Importer{shortener, store, domains, clicks}
 }
 
 // Options of an import. Zero values work.
 type Options struct {
-	Format   Format         // "": recognized by the names of the columns
-	DomainID *int64         // of links whose host is not a verified domain of the account; nil: the default domain
+	Format   Format // "": recognized by the names of the columns
+	DomainID *int64 // of links whose host is not a verified domain of the account; nil: the default domain
+	Source   string // of the clicks, see schema.History; "": the format, or "import" for files of no service
+	// Map has the columns of fields by MapFields, and Ignore columns that are not read. Columns have the names of the
+	// file.
+	Map      map[string]string
+	Ignore   []string
 	Progress func(Progress) // if not nil, called about every thousand rows; the import waits for it
 	OnError  func(RowError) // if not nil, called for every error, in order of lines within about a thousand rows
 }
@@ -113,6 +127,7 @@ type Progress struct {
 	Created int64 // in a preview: would be created
 	Present int64 // already there
 	Failed  int64
+	Clicks  int64 // that other services have counted on links that were created or are present
 	Bytes   int64 // of the file, up to the last row that is done; buffering makes it inexact
 }
 
@@ -128,10 +143,30 @@ type Report struct {
 	Notes  []Note     // what is not taken over as it is
 }
 
+// imports reports whether an import changes anything.
+func (r Report) imports() bool { return r.Created > 0 || r.Clicks > 0 }
+
 // Column is a column of a file.
 type Column struct {
 	Name  string // as in the file, but at most 64 bytes and without control characters
 	Field string // what it is read as, such as "long_url"; "": ignored
+}
+
+// Meaning returns the field as MapFields and people call it, "" for a column that is not read.
+func (c Column) Meaning() string {
+	switch c.Field {
+	case links.FieldCustomAlias:
+		return links.FieldAlias
+	case fieldCustomURL, fieldCustomURLs:
+		return fieldShortURL
+	case fieldPassword, fieldHasPassword:
+		return "whether it has a password"
+	case fieldCardTitle:
+		return links.FieldTitle
+	case fieldBanned, fieldDisabledAt:
+		return "whether it is off"
+	}
+	return c.Field
 }
 
 // HostUse says to which domain the links of a host go.

@@ -70,8 +70,16 @@ type Status struct {
 	Stopped  bool // the process gave it up in this phase
 	Report   Report
 	Problem  string // why it has failed, for the owner of the file
-	DomainID *int64 // of links whose host is not a domain of the account; nil: the default domain
-	Size     int64  // bytes
+	Choice   Choice
+	Size     int64 // bytes
+}
+
+// Choice is what the owner of a file says about it: see Options.
+type Choice struct {
+	DomainID *int64
+	Source   string
+	Map      map[string]string
+	Ignore   []string
 }
 
 // Job is the last import of an account.
@@ -156,13 +164,13 @@ func (m *Uploads) Errors(ctx context.Context, accountID int64) (string, error) {
 // Receive reads a file and begins to check it. ErrBusy, ErrWorking, ErrEmpty or ErrTooLarge; other errors come from the
 // store or from file.
 func (m *Uploads) Receive(
-	ctx context.Context, accountID int64, name string, domainID *int64, file io.Reader,
+	ctx context.Context, accountID int64, name string, choice Choice, file io.Reader,
 ) error {
 	if err := m.begin(accountID); err != nil {
 		return err
 	}
 	j := &job{Uploads: m, account: accountID, id: rand.Text(), evicted: make(chan struct{}),
-		status: Status{FileName: cleanName(name), Phase: PhaseReceiving, DomainID: domainID}}
+		status: Status{FileName: cleanName(name), Phase: PhaseReceiving, Choice: choice}}
 	if err := j.receive(ctx, file); err != nil {
 		j.release()
 		j.leaveFree()
@@ -184,7 +192,7 @@ func (m *Uploads) Start(ctx context.Context, accountID int64, id string) error {
 		return err
 	case found.Working():
 		return ErrWorking
-	case found.Phase != PhaseReady || found.Report.Created == 0 || found.Interrupted():
+	case found.Phase != PhaseReady || !found.Report.imports() || found.Interrupted():
 		return ErrGone
 	}
 	err = m.store.RequestImport(ctx, accountID, id, time.Now())

@@ -45,14 +45,14 @@ func (f *uploads) process(fault storetest.Fault) (m *transfer.Uploads, stop func
 	testkit.Must(f.t, err)
 	db := storetest.Faulty(f.store, fault)
 	shortener := links.New(schema.MustParseBaseURL("https://sho.rt"), db, db, list)
-	m = transfer.NewUploads(db, transfer.NewImporter(shortener, db, db), log)
+	m = transfer.NewUploads(db, transfer.NewImporter(shortener, db, db, sqlitetest.NewClickStore(f.t)), log)
 	stop = service.RunInBackground(context.Background(), m.Run)
 	f.t.Cleanup(stop)
 	return m, stop
 }
 
 func (f *uploads) receive(m *transfer.Uploads, file io.Reader) error {
-	return m.Receive(f.t.Context(), f.account, "links.csv", nil, file)
+	return m.Receive(f.t.Context(), f.account, "links.csv", transfer.Choice{}, file)
 }
 
 func (f *uploads) wait(m *transfer.Uploads, phase transfer.Phase) (job transfer.Job) {
@@ -224,7 +224,7 @@ func TestStalledFiles(t *testing.T) {
 		account := f.account
 		begun, begin := context.WithCancel(t.Context())
 		sending.Go(func() {
-			ended <- m.Receive(context.Background(), account, "links.csv", nil, stalled{file, begin, closed})
+			ended <- m.Receive(context.Background(), account, "links.csv", transfer.Choice{}, stalled{file, begin, closed})
 		})
 		select {
 		case <-begun.Done():

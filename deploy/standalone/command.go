@@ -38,6 +38,6 @@ func runCommand(
 		Shortener: func(store schema.LinkStore, domains schema.DomainStore) (*links.Shortener, error) {
 			return apiservice.NewShortener(cfg.API, store, domains, log)
 		},
-		Clicks: func(context.Context) (admin.ClickCounter, error) { return clicks, nil }}
+		Clicks: func(context.Context) (admin.Clicks, error) { return clicks, nil }}
 	return errors.Join(admin.Run(ctx, db, options, command, stdout), clicks.Close(), db.Close())
 }
