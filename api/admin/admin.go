@@ -42,7 +42,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"import: the `format` of the file (default the one that its columns show)")
 	fs.StringVar(&c.Source, "source", c.Source,
 		"import: the `service` that has counted the clicks of the file (default the one that the format is of, or import)")
-	fs.Func("map", "import: a `FIELD=COLUMN` to read, such as alias=\"Back half\"; may be given several times; fields are "+
+	fs.Func("map", "import: a `FIELD=COLUMN` to read, such as alias=\"Back half\"; may be repeated; fields are "+
 		strings.Join(transfer.MapFields(), ", "),
 		func(text string) error {
 			field, column, found := strings.Cut(text, "=")

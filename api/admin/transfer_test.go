@@ -54,10 +54,10 @@ const (
 		"expires_at,expired_url,forward_query,rules,variants,card,max_clicks,path_mode,former_hashes," +
 		"has_password,clicks\r\n" +
 		"http://sho.rt:8080/AbC,AbC,,https://example.com/a,A title,,true,2020-01-02T03:04:05+00:00,,,false,,,,,,,false,7\r\n"
-	badRow = "line 3, column Destination URL: The long URL must begin with http:// or https://.\n"
+	badRow  = "line 3, column Destination URL: The long URL must begin with http:// or https://.\n"
 	columns = "column Link: short_url\ncolumn Custom Link: short_url\ncolumn Date created: created_at\n" +
 		"column Title: title\ncolumn Destination URL: long_url\ncolumn Engagements: clicks\ncolumn Status: not read\n"
-	counts = "rows 1: Clicks are counted as imported ones, on the day on which the link was created: see the source in " +
+	counts = "rows 1: Clicks are counted as imported ones, on the day on which the link was made: see " +
 		"reports.\n"
 )
 
@@ -84,11 +84,13 @@ func TestImportAndExport(t *testing.T) {
 	})
 	t.Run("import reads the standard input or a file, and may run again", func(t *testing.T) {
 		printed, err := c.runWith(t, "import A@example.org -", bitlyExport)
-		wantFailed(t, printed, err, badRow+bitLy+counts+"format bitly: rows 3, created 2, already there 0, failed 1, imported clicks 5\n")
+		wantFailed(t, printed, err, badRow+bitLy+counts+
+			"format bitly: rows 3, created 2, already there 0, failed 1, imported clicks 5\n")
 		file := filepath.Join(t.TempDir(), "bitly.csv")
 		testkit.Must(t, os.WriteFile(file, []byte(bitlyExport), 0o600))
 		printed, err = c.run(t, "import a@example.org "+file+" --format bitly")
-		wantFailed(t, printed, err, badRow+bitLy+counts+"format bitly: rows 3, created 0, already there 2, failed 1, imported clicks 5\n")
+		wantFailed(t, printed, err, badRow+bitLy+counts+
+			"format bitly: rows 3, created 0, already there 2, failed 1, imported clicks 5\n")
 		for id, hash := range map[int64]string{0: "AbC", domain: "Custom"} {
 			if _, err := schema.FindLink(t.Context(), c, id, hash); err != nil {
 				t.Error(err)
@@ -98,7 +100,8 @@ func TestImportAndExport(t *testing.T) {
 	t.Run("import --domain puts links of other hosts on a domain", func(t *testing.T) {
 		printed, err := c.runWith(t, "import a@example.org - --domain GO.example.com",
 			"alias,long_url\none,https://example.com/\n")
-		if want := "format linkstream: rows 1, created 1, already there 0, failed 0, imported clicks 0\n"; err != nil || printed != want {
+		const want = "format linkstream: rows 1, created 1, already there 0, failed 0, imported clicks 0\n"
+		if err != nil || printed != want {
 			t.Errorf("%q, %v", printed, err)
 		}
 		_, err = schema.FindLink(t.Context(), c, domain, "one")
@@ -147,8 +150,8 @@ func TestImportAndExportReportFailures(t *testing.T) {
 		options := admin.Config{EdgeURL: schema.MustParseBaseURL("http://sho.rt:8080"), Parts: parts(reader)}
 		var out strings.Builder
 		err := admin.Run(t.Context(), c, options, []string{"import", "a@example.org", "-"}, &out)
-		if want := "format linkstream: rows 300, created 1, already there 299, failed 0, imported clicks 0\n"; !errors.Is(err, full) ||
-			out.String() != want {
+		const want = "format linkstream: rows 300, created 1, already there 299, failed 0, imported clicks 0\n"
+		if !errors.Is(err, full) || out.String() != want {
 			t.Errorf("%v, printed %q", err, out.String())
 		}
 	})

@@ -48,6 +48,27 @@ func (d *Dashboard) routeTransfer() {
 type importPage struct {
 	Job     *transfer.Job // nil if the account has no file
 	Domains []option      // of links whose host is not a domain of the account
+	Columns []string      // of the last file
+	Fields  []mappedField // that a column may be mapped to
+	Ignored map[string]bool
+	Failed  bool // the last file cannot be imported
+}
+
+// mappedField is a field with the column that was chosen for it, "" if none was.
+type mappedField struct{ Name, Column string }
+
+// setColumns lets the owner of the last file say what its columns are.
+func (p *importPage) setColumns() {
+	p.Ignored, p.Failed = map[string]bool{}, p.Job.Phase == transfer.PhaseFailed
+	for _, column := range p.Job.Report.Columns {
+		p.Columns = append(p.Columns, column.Name)
+	}
+	for _, field := range transfer.MapFields() {
+		p.Fields = append(p.Fields, mappedField{field, p.Job.Choice.Map[field]})
+	}
+	for _, column := range p.Job.Choice.Ignore {
+		p.Ignored[column] = true
+	}
 }
 
 func (p importPage) live() (part, path string, every time.Duration) {
@@ -61,6 +82,7 @@ func (d *Dashboard) importPage(c *call) (page importPage, err error) {
 	job, err := d.Imports.Find(c.ctx, c.account.ID)
 	if err == nil {
 		page.Job = &job
+		page.setColumns()
 	}
 	if err != nil && schema.ErrorCode(err) != schema.CodeNotFound || c.query("part") == partImport {
 		return page, notFoundIsNil(err)

@@ -69,6 +69,41 @@ func (b *browser) startImport(t *testing.T) answer {
 	return b.post("/dashboard/import/start", "id", rest[:strings.IndexByte(rest, '"')])
 }
 
+// TestImportOfUnknownColumns lets the owner of a file say what its columns are.
+func TestImportOfUnknownColumns(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(t)
+	token := csrfField.FindStringSubmatch(b.get("/dashboard/account").body)[1]
+	unknown := "Back half,Where to,Hits so far,Website\nseventh,https://example.org/7,41,\n"
+	b.upload("sheet.csv", unknown).wantTo(t, "/dashboard/import")
+	b.waitImport(t, "cannot be imported").want(t, http.StatusOK,
+		"The columns Back half, Where to, Hits so far, Website are not known", "What the columns of the last file are")
+	b.upload("sheet.csv", unknown, "csrf", token, "map.alias", "Back half", "map.long_url", "Where to", "map.clicks",
+		"Hits so far", "map.title", "", "ignore", "Website", "source", "paper").wantTo(t, "/dashboard/import")
+	b.waitImport(t, "Ready to import").want(t, http.StatusOK, "It has 1 new link.",
+		"41 clicks of paper will be counted as imported.",
+		"Back half (alias) , Where to (long_url) , Hits so far (clicks) , Website (not read)")
+	b.startImport(t).wantTo(t, "/dashboard/import")
+	b.waitImport(t, "was imported")
+	link, err := schema.FindLink(t.Context(), s.links, 0, "seventh")
+	testkit.Must(t, err)
+	history, err := s.clicks.History(t.Context(), link.ID, "paper")
+	testkit.Must(t, err)
+	testkit.Equal(t, "imported clicks", history.Total(), 41)
+
+	b.upload("days.csv", "alias,date,clicks\nseventh,2024-01-02,40\nseventh,2024-01-03,2\n", "csrf", token, "source",
+		"paper").wantTo(t, "/dashboard/import")
+	b.waitImport(t, "Ready to import").want(t, http.StatusOK, "It has no new link. 2 rows have links already.",
+		"42 clicks of paper will be counted", "Import 42 clicks")
+	b.startImport(t).wantTo(t, "/dashboard/import")
+	b.waitImport(t, "was imported")
+	history, err = s.clicks.History(t.Context(), link.ID, "paper")
+	testkit.Must(t, err)
+	testkit.Equal(t, "imported clicks by day", history.Days, []schema.DayCount{{Date: "2024-01-02", Total: 40},
+		{Date: "2024-01-03", Total: 2}})
+}
+
 func TestImport(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -30,7 +30,8 @@ func (s *session) source() string {
 
 func (s *session) checkSource() error {
 	if !schema.ValidTag(s.source()) {
-		return schema.ClientErrorf(schema.CodeInvalid, "The source of clicks must have 1 to 32 characters of a-z 0-9 _ and -.")
+		return schema.ClientErrorf(schema.CodeInvalid,
+			"The source of clicks must have 1 to 32 characters of a-z 0-9 _ and -.")
 	}
 	return nil
 }

@@ -114,12 +114,14 @@ func TestMappedColumns(t *testing.T) {
 		opts transfer.Options
 		says string
 	}{
-		"without a map":          {transfer.Options{}, "The columns Back half, Where to, Ends on, Website are not known"},
-		"without the target":     {transfer.Options{Map: map[string]string{"alias": "Back half"}}, "are not known"},
-		"without a column":       {transfer.Options{Map: map[string]string{"long_url": "Where to"}}, "looks like an alias"},
-		"of a wrong field":       {transfer.Options{Map: map[string]string{"long_url": "Where to", "x": "Website"}}, `to "x", but to alias`},
-		"of a missing column":    {transfer.Options{Map: map[string]string{"long_url": "URL"}}, "no column URL, but Back half"},
-		"of an ignored column":   {transfer.Options{Map: chosen, Ignore: []string{"Back half"}}, "Back half is mapped or ignored twice"},
+		"without a map":      {transfer.Options{}, "The columns Back half, Where to, Ends on, Website are not known"},
+		"without the target": {transfer.Options{Map: map[string]string{"alias": "Back half"}}, "are not known"},
+		"without a column":   {transfer.Options{Map: map[string]string{"long_url": "Where to"}}, "looks like an alias"},
+		"of a wrong field": {transfer.Options{Map: map[string]string{"long_url": "Where to", "x": "Website"}},
+			`to "x", but to alias`},
+		"of a missing column": {transfer.Options{Map: map[string]string{"long_url": "URL"}}, "no column URL, but Back half"},
+		"of an ignored column": {transfer.Options{Map: chosen, Ignore: []string{"Back half"}},
+			"Back half is mapped or ignored twice"},
 		"ignores what is not in": {transfer.Options{Map: chosen, Ignore: []string{"x"}}, "no column x, but Back half"},
 		"of one column twice": {transfer.Options{Map: map[string]string{"long_url": "Where to", "alias": "Where to"}},
 			"Where to is mapped or ignored twice"},

@@ -128,13 +128,14 @@ var exports = map[string]exported{
 		{Hash: "four", URL: "https://example.com/c", Active: true}}, nil},
 }
 
-// services are files of services that are known since they were looked up in November 2026, with every column of theirs.
+// services are files of services whose columns were looked up in November 2026, with every column of theirs.
 var services = map[string]exported{
 	"dub": {transfer.Dub, lines(
 		`id,domain,key,url,title,description,image,shortLink,tags,clicks,leads,sales,createdAt,updatedAt,expiresAt,`+
 			`expiredUrl,archived,utm_source,externalId`,
-		`link_1,go.example.com,Promo/2026,https://example.com/a?utm_source=x,Launch,About,,https://go.example.com/Promo/2026,`+
-			`"News,Summer sale",42,0,0,2024-02-29T10:00:00.000Z,2024-03-01T10:00:00.000Z,2099-01-01T00:00:00.000Z,`+
+		`link_1,go.example.com,Promo/2026,https://example.com/a?utm_source=x,Launch,About,,`+
+			`https://go.example.com/Promo/2026,"News,Summer sale",42,0,0,2024-02-29T10:00:00.000Z,`+
+			`2024-03-01T10:00:00.000Z,2099-01-01T00:00:00.000Z,`+
 			`https://example.com/over,false,x,`,
 	), []schema.Link{{Host: "go.example.com", Hash: "Promo/2026", URL: "https://example.com/a?utm_source=x",
 		Title: "Launch", Tags: []string{"news", "summer-sale"}, CreatedAt: utc("2024-02-29T10:00:00Z"),
@@ -186,8 +187,9 @@ var services = map[string]exported{
 		[]schema.Link{{Hash: "a-1", URL: "https://example.com/a", Active: true},
 			{Hash: "b-2", URL: "https://example.com/b", ExpiresAt: utc("2099-01-01T00:00:00Z"), Active: true}},
 		[]string{"Clicks"}},
-	"chhoto-url's API": {transfer.Chhoto, `[{"shortlink":"a-1","longlink":"https://example.com/a","hits":5,"expiry_time":0,` +
-		`"notes":null}]`, []schema.Link{{Hash: "a-1", URL: "https://example.com/a", Active: true}}, []string{"Clicks"}},
+	"chhoto-url's API": {transfer.Chhoto, `[{"shortlink":"a-1","longlink":"https://example.com/a","hits":5,` +
+		`"expiry_time":0,"notes":null}]`, []schema.Link{{Hash: "a-1", URL: "https://example.com/a", Active: true}},
+		[]string{"Clicks"}},
 }
 
 func utc(s string) time.Time {

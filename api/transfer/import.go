@@ -58,6 +58,7 @@ func (im *Importer) run(ctx context.Context, accountID int64, file io.Reader, op
 	if s.domains, err = im.domainsByHost(ctx, accountID); err != nil {
 		return s.report, err
 	}
+	s.report.Source = s.source()
 	if err = s.checkSource(); err != nil {
 		return s.report, err
 	}

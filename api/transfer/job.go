@@ -135,7 +135,7 @@ func (j *job) run(ctx context.Context) {
 	defer j.release()
 	ready := j.do(ctx, PhaseChecking, j.importer.Preview)
 	j.leaveFree()
-	if ready && j.status.Report.imports() && j.wait(ctx) {
+	if ready && j.status.Report.Imports() && j.wait(ctx) {
 		j.do(ctx, PhaseImporting, j.importer.Import)
 	}
 }

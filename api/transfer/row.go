@@ -17,7 +17,7 @@ import (
 
 // The notes about rows that are changed.
 const (
-	noteClicks    = "Clicks are counted as imported ones, on the day on which the link was created: see the source in reports."
+	noteClicks    = "Clicks are counted as imported ones, on the day on which the link was made: see reports."
 	noteCounted   = "Clicks on links that are here already, and have clicks here, are not added to them."
 	noteNumber    = "A count of clicks that is no number, or above a billion, is left out."
 	noteCreatedAt = "A time of creation that cannot be read, is in the future or before 1990 is replaced by that of the " +
@@ -43,9 +43,8 @@ type item struct {
 	errors  []RowError // what CreateAll cannot find: the row is not created
 
 	outcome Outcome
-	link    schema.Link // that was created or present
-	attempt int         // of derivedHash, for a row without an alias
-	refused error       // the last error of CreateAll that may be because of the alias
+	attempt int   // of derivedHash, for a row without an alias
+	refused error // the last error of CreateAll that may be because of the alias
 }
 
 // fields are the cells of a record by their field.

@@ -3,8 +3,12 @@
 // # Formats
 //
 // A file is in UTF-8 or UTF-16. Its lines end with "\n", "\r\n" or "\r", and there is at least one row. The first line
-// names the columns. Upper case, spaces, underscores and hyphens in names do not matter, nor
-// does the order, and columns that are not listed are ignored. A separator is a comma, a semicolon or a tab.
+// names the columns. Upper case, spaces, underscores and hyphens in names do not matter, nor does the order. A
+// separator is a comma, a semicolon or a tab. Files of dub, Rebrandly, Sink, chhoto-url and linkstream may be JSON: a
+// list of objects, or an object with one.
+//
+// Columns that are not listed are ignored, unless their names look like an alias, an end or a target: see Options.Map
+// and Options.Ignore.
 //
 //	format      needs                  also reads
 //	linkstream  long_url (or url,      alias (or custom_alias, hash, short_code, keyword), domain, title, tags,
@@ -17,6 +21,17 @@
 //	bitly       link (or bitlink),     custom link (or custom_bitlink, keyword_link), title, tags, date created
 //	            destination URL (or    (or created_at, created), engagements (or clicks, total clicks), custom_bitlinks
 //	            long_url)
+//	dub         key, url (or link,     domain, shortLink, title, tags, createdAt, expiresAt, expiredUrl, clicks,
+//	            url; short link,       password, disabledAt
+//	            destination URL)
+//	rebrandly   slashtag, destination  shortUrl, domain, title, tags, createdAt, clicks, forwardParameters
+//	shortio     path, original URL     short URL, domain, title, tags, created at, expires at (or TTL), expired URL,
+//	                                   clicks, password
+//	sink        slug, url              comment (or title), tags, createdAt, expiration, password, redirectWithQuery
+//	chhoto-url  short, long (or short- hits, expiry (or expiry_time), notes
+//	            link, longlink; short_url, long_url, hits)
+//	clicks      alias (or hash,        domain
+//	            short_url), date, clicks
 //
 // Sources, looked up in November 2026:
 //   - Shlink: shlink-web-component, src/short-urls/helpers/ExportShortUrlsBtn.tsx, writes createdAt, domain, shortCode,
@@ -33,6 +48,12 @@
 //     DhananjayThomble/URL-Shortener-App (web/src/lib/import/sources/bitly.ts) reads Bitlink, Long URL, Title, Tags,
 //     Created and Total Clicks. Exports by tools have the names of Bitly's API: link, long_url, title, tags,
 //     created_at, and keyword_link in version 3 (tpherndon/bitly_api_examples).
+//   - dub: apps/web/app/api/links/export/route.ts and lib/api/links/format-links-for-export.ts write the columns of the
+//     dashboard's export, by their names or labels; lib/zod/schemas/links.ts has the names of the API.
+//   - Rebrandly: developers.rebrandly.com/docs/link-entity. The CSV of its dashboard is not described.
+//   - Short.io publishes no list of columns: they are as users describe them.
+//   - Sink: shared/schemas/link.ts, and migrate/Export.vue, which writes JSON. CSV comes from other tools.
+//   - chhoto-url: the answers of its API and its table (backend/src/database/queries.rs).
 //
 // # From a row to a link
 //
@@ -48,10 +69,11 @@
 //     default domain. Report.Hosts says which.
 //   - The time of creation is kept. The place in lists, which are in the order in which links were added, is not.
 //   - A time of expiry may be in the past: such a link has an answer for its visitors, too.
-//   - Counts are ignored: the service promises exact counts of what it has redirected.
+//   - Clicks become imported clicks of the link: see schema.History. Their source is the format, and their day is the
+//     day on which the link was created. A file of clicks by day replaces them if it is imported with the same source.
 //   - Titles are cut to 200 characters. Tags of other shorteners are made valid: "Summer sale" becomes "summer-sale".
-//   - A link of Kutt that has a password is an error, because it would be open to everyone here.
-//   - A link of Kutt that is banned is switched off.
+//   - A link that has a password is an error, because it would be open to everyone here. Only own files have passwords.
+//   - A link of Kutt that is banned, or of dub that is disabled, is switched off.
 //
 // # Running an import again
 //
@@ -134,7 +156,8 @@ type Progress struct {
 // Report says what became of a file or, in a preview, what would become of it.
 type Report struct {
 	Format    Format
-	Separator rune
+	Source    string   // of the clicks
+	Separator rune     // 0: the file is JSON
 	Columns   []Column // in the order of the file
 	Progress
 	First  []Row      // the first MaxFirst rows that can be read
@@ -143,8 +166,8 @@ type Report struct {
 	Notes  []Note     // what is not taken over as it is
 }
 
-// imports reports whether an import changes anything.
-func (r Report) imports() bool { return r.Created > 0 || r.Clicks > 0 }
+// Imports reports whether an import changes anything.
+func (r Report) Imports() bool { return r.Created > 0 || r.Clicks > 0 }
 
 // Column is a column of a file.
 type Column struct {

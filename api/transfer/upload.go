@@ -192,7 +192,7 @@ func (m *Uploads) Start(ctx context.Context, accountID int64, id string) error {
 		return err
 	case found.Working():
 		return ErrWorking
-	case found.Phase != PhaseReady || !found.Report.imports() || found.Interrupted():
+	case found.Phase != PhaseReady || !found.Report.Imports() || found.Interrupted():
 		return ErrGone
 	}
 	err = m.store.RequestImport(ctx, accountID, id, time.Now())
