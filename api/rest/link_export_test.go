@@ -105,8 +105,8 @@ func TestExportsCanBeImported(t *testing.T) {
 	list, err := blocklist.Open("", nil)
 	testkit.Must(t, err)
 	shortener := links.New(schema.MustParseBaseURL(edgeURL), elsewhere.links, elsewhere.links, list)
-	report, err := transfer.NewImporter(shortener, elsewhere.links, elsewhere.links).Import(t.Context(), heir.account.ID,
-		strings.NewReader(file), transfer.Options{})
+	report, err := transfer.NewImporter(shortener, elsewhere.links, elsewhere.links, elsewhere.clicks).Import(t.Context(),
+		heir.account.ID, strings.NewReader(file), transfer.Options{})
 	testkit.Must(t, err)
 	testkit.Equal(t, fmt.Sprintf("export after %+v", report), heir.get(t, "/api/v1/export?format=csv").raw, file)
 }
