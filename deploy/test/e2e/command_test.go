@@ -297,7 +297,7 @@ func testCommandTransfer(t *testing.T, s *system, u *commandUser) {
 	}
 	again := rowsOf(t, u.run(t, "export"))
 	for i, row := range rowsOf(t, string(exported)) {
-		row[7], row[16] = again[i][7], "0" // neither times of creation nor counts are imported
+		row[7], row[len(row)-1] = again[i][7], "0" // neither times of creation nor counts are imported
 		testkit.Equal(t, "an imported row", again[i], row)
 	}
 	bad := "alias,long_url,expires_at,domain\nok-1,https://example.com/,,\nok-1,https://example.com/,,\n" +
