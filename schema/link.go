@@ -48,6 +48,7 @@ type Link struct {
 	ExpiredURL   string     // where they are sent instead; "": they are answered with 410
 	ForwardQuery bool       // the visitor's query string is appended to URL
 	Behaviour    *Behaviour // nil: none
+	ExternalID   string     // its owner's own ID of the link, see ValidExternalID; "": none
 	// PasswordHash is an argon2id hash of the password with the version Behaviour.Password. A caller sets it to create a
 	// link; stores return it by LinkPassword only.
 	PasswordHash string
@@ -67,7 +68,8 @@ type LinkEdit struct {
 	Behaviour    *Behaviour
 	PasswordHash *string // belongs to Behaviour.Password; "": none
 	// Names take the place of the names that UpdateLink is given, and of no others.
-	Names *LinkNames
+	Names      *LinkNames
+	ExternalID *string // "": none
 
 	// Unchanged applies the edit only to the Version of the link that UpdateLink is given.
 	Unchanged bool
@@ -166,16 +168,18 @@ const (
 
 // LinkStore stores links.
 type LinkStore interface {
-	// CreateLink stores link and sets its ID, Ordinal and Version, and UpdatedAt if it is zero. CodeConflict if the hash
-	// is in use on the domain, or was deleted there by another account; CodeNotFound if there is no such domain; neither
-	// uses up an ordinal. Of concurrent calls for one hash exactly one succeeds. A hash that its account has deleted
-	// becomes a new link with a new ID; only a take-down by the operator is kept. A former hash of a link is in use as
-	// long as the link exists, and was deleted with it; it stays so when the link's own hash becomes a new link.
+	// CreateLink stores link and sets its ID, Ordinal and Version, and UpdatedAt if it is zero. ErrExternalIDTaken as in
+	// UpdateLink, at the time of creation, whether or not the hash is in use. CodeConflict if the hash is in use on the
+	// domain, or was deleted there by another account; CodeNotFound if there is no such domain; neither uses up an
+	// ordinal. Of concurrent calls for one hash exactly one succeeds. A hash that its account has deleted becomes a new
+	// link with a new ID; only a take-down by the operator is kept. A former hash of a link is in use as long as the link
+	// exists, and was deleted with it; it stays so when the link's own hash becomes a new link.
 	CreateLink(ctx context.Context, link *Link) error
 	// CreateLinks creates the links of batch in one transaction, each as CreateLink does, and sets batch.Errs to
 	// CreateLink's outcomes for them. Their ordinals follow each other in the order of batch.Links. Of links with the same
 	// hash on a domain the first gets it. After an error no link has been created, unless it is CodeUnavailable: then all
-	// or none have. CodeNotFound if there is no such account.
+	// or none have. CodeNotFound if there is no such account. A link that batch.Reuse finds stands for the new one; of
+	// concurrent calls whose links could stand for each other one creates a link.
 	//
 	// The store keeps batch.Call in the same transaction. ErrCallRepeated if a call with the key has been recorded,
 	// ErrCallUnderWay if another process is about to, ErrTooManyKeys if the account has used MaxIdempotencyKeys. A few
@@ -191,6 +195,9 @@ type LinkStore interface {
 	// lead to the link: the one that it had, former ones, or free ones. Former hashes that are not among them are free
 	// from then on. ErrHashTaken if a new name is in use; CodeConflict if the link has other names than link, or was taken
 	// down. LinkChanges have no Names.
+	//
+	// ErrExternalIDTaken if another link of the account has edit.ExternalID, unless that one was deleted longer than
+	// TrashTTL before at.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
 	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A
 	// link that has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid
@@ -221,6 +228,9 @@ type LinkStore interface {
 	// RestoreLinks restores up to MaxLinkBatch links of the account that were deleted after a time, as RestoreLink does,
 	// in one transaction, and returns how many these are. It leaves out links that RestoreLink would not find.
 	RestoreLinks(ctx context.Context, accountID int64, ids []int64, deletedAfter, at time.Time) (int64, error)
+	// RestoreAs restores the account's link with link.ID that was deleted after a time and has link.Version, applies edit
+	// to it, both or neither, and sets *link to the result; UpdatedAt becomes at. CodeConflict if there is no such link.
+	RestoreAs(ctx context.Context, link *Link, edit LinkEdit, deletedAfter, at time.Time) error
 	// PurgeLinks removes everything but hash and take-down from up to limit links that were deleted at a time or before,
 	// which then cannot be restored. It returns how many these are.
 	PurgeLinks(ctx context.Context, deletedBy time.Time, limit int) (int64, error)
@@ -258,6 +268,16 @@ type LinkStore interface {
 	// OwnedLinks returns the account's links with the hashes, links on the default domain first, then the oldest.
 	// FindOwnedLink finds one.
 	OwnedLinks(ctx context.Context, accountID int64, hashes []string) ([]Link, error)
+	// ExternalLink returns the account's link with an external ID, which may be a deleted one that RestoreLink finds.
+	// CodeNotFound if there is none.
+	ExternalLink(ctx context.Context, accountID int64, externalID string, deletedAfter time.Time) (Link, error)
+	// NoteTargets lets ReusableLink find up to limit more of the account's links, and returns how many it does not find
+	// yet: of accounts that reuse none, it finds none. Calls that create links with LinkBatch.Reuse note all links.
+	NoteTargets(ctx context.Context, accountID int64, limit int) (left int64, err error)
+	// ReusableLink returns the newest of the account's links that lead to a URL on a domain and for which match returns
+	// true. It leaves out links that are inactive, deleted or taken down, have expired at a time or spent all clicks of
+	// their limit, or ask for a password. CodeNotFound if there is none.
+	ReusableLink(ctx context.Context, accountID int64, key ReuseKey, at time.Time, match func(Link) bool) (Link, error)
 	// LinksByID returns the links with the IDs that are the account's, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
 	// LinkPassword returns the argon2id hash of the password of the link with an ID, and its version; "" and 0 if the link

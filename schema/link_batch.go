@@ -16,6 +16,11 @@ type LinkBatch struct {
 	Unused bool
 	// NewHash draws a hash for a link that has none. It is called again if the hash is in use.
 	NewHash func() string
+	// Reuse has a function for each of Links, unless it is nil. An existing link stands for a new one if ReusableLink
+	// finds it by the new link's ReuseKey and function, and so does an earlier one of Links. A link whose function is nil
+	// is new. CreateLinks sets Reused, and Links to the links that stand for others.
+	Reuse  []func(Link) bool
+	Reused []bool
 	// Call is recorded with the links, unless it is nil. Answer returns the record, given the links with their hashes, and
 	// the outcome of each; if the record is nil, the call is not recorded. Answer may be called several times.
 	Call   *IdempotentCall

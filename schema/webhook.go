@@ -160,6 +160,7 @@ type LinkEvent struct {
 	ExpiresAt    *int64 `json:"expires_at"`
 	ExpiredURL   string `json:"expired_url"`
 	Behaviour    string `json:"extension"`
+	ExternalID   string `json:"external_id"`
 	CreatedAt    int64  `json:"created_at"`
 	UpdatedAt    *int64 `json:"updated_at"`
 }
@@ -172,7 +173,7 @@ func LinkOfEvent(data string) (Link, error) {
 	}
 	link := Link{ID: e.ID, DomainID: e.DomainID, Host: e.Host, DomainPathMode: PathMode(e.PathMode), Hash: e.Hash,
 		URL: e.URL, Title: e.Title, Tags: strings.Fields(e.Tags),
-		Active: e.Active != 0, ForwardQuery: e.ForwardQuery != 0, ExpiredURL: e.ExpiredURL,
+		Active: e.Active != 0, ForwardQuery: e.ForwardQuery != 0, ExpiredURL: e.ExpiredURL, ExternalID: e.ExternalID,
 		CreatedAt: time.UnixMilli(e.CreatedAt).UTC()}
 	link.UpdatedAt = link.CreatedAt
 	if e.UpdatedAt != nil {

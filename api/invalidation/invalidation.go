@@ -57,6 +57,12 @@ func (d database) RestoreLinks(
 	return restored, d.after(err)
 }
 
+func (d database) RestoreAs(
+	ctx context.Context, link *schema.Link, edit schema.LinkEdit, deletedAfter, at time.Time,
+) error {
+	return d.after(d.Database.RestoreAs(ctx, link, edit, deletedAfter, at))
+}
+
 func (d database) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
 	return d.after(d.Database.DeleteLink(ctx, link, at))
 }

@@ -112,6 +112,12 @@
 // links_folded. An index of trigrams would cost every new link more than all its other indexes together, and Postgres
 // has it only as an extension.
 //
+// # Links that are reused
+//
+// LinkBatch.Reuse finds links by their URLs. An index of URLs would add two thirds to the cost of many new links, so
+// only accounts that reuse links pay: table link_targets has the ends of their URLs. NoteTargets adds the links up to
+// accounts.targets_until, and a trigger adds the new URL of an edit. A row may be of a link that leads elsewhere.
+//
 // # Deleted links
 //
 // A deleted link keeps its row, which reserves the hash. Its ordinal is negative, so no list but the trash meets it.

@@ -9,7 +9,8 @@ import (
 const (
 	linkColumns = `l.id, l.account_id, l.domain_id, coalesce(d.host, ''), coalesce(d.path_mode, ''), l.hash, l.url,
 		l.active, l.ordinal, l.created_at, coalesce(l.updated_at, l.created_at), l.version, l.title, l.tags,
-		l.expires_at, l.expired_url, l.forward_query, l.extension, l.former_hashes, ` + stopOfLink
+		l.expires_at, l.expired_url, l.forward_query, l.extension, l.former_hashes,
+		coalesce(l.external_id, ''), ` + stopOfLink
 	// stopOfLink is the schema.Stop of link l on domain d.
 	stopOfLink = `CASE WHEN l.ordinal < 0 THEN 'deleted' WHEN l.taken_down THEN 'taken_down'
 		WHEN (SELECT suspended FROM accounts WHERE id = l.account_id) THEN 'suspended'
@@ -39,7 +40,8 @@ const (
 		coalesce(d.path_mode, ''), coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false),
 		coalesce(l.ordinal, 0), l.created_at, coalesce(l.updated_at, l.created_at), coalesce(l.version, 0),
 		coalesce(l.title, ''), coalesce(l.tags, ''), l.expires_at, coalesce(l.expired_url, ''),
-		coalesce(l.forward_query, false), coalesce(l.extension, ''), coalesce(l.former_hashes, ''), ` + stopOfLink
+		coalesce(l.forward_query, false), coalesce(l.extension, ''), coalesce(l.former_hashes, ''),
+		coalesce(l.external_id, ''), ` + stopOfLink
 	// The links of linkPage if the account has deleted some: see schema.PageRange.
 	linkCounts = `SELECT link_count, deleted_links FROM accounts WHERE id = $1`
 	linkGaps   = `SELECT block, missing FROM link_gaps WHERE account_id = $1 ORDER BY block DESC`
@@ -62,7 +64,8 @@ const (
 func linkFields(l *schema.Link) []any {
 	return []any{&l.ID, &l.AccountID, &l.DomainID, &l.Host, &l.DomainPathMode, &l.Hash, &l.URL, &l.Active, &l.Ordinal,
 		&l.CreatedAt, &l.UpdatedAt, &l.Version, &l.Title, schema.TagsColumn{List: &l.Tags}, &l.ExpiresAt, &l.ExpiredURL,
-		&l.ForwardQuery, schema.BehaviourColumn{Of: &l.Behaviour}, schema.TagsColumn{List: &l.FormerHashes}, &l.Stopped}
+		&l.ForwardQuery, schema.BehaviourColumn{Of: &l.Behaviour}, schema.TagsColumn{List: &l.FormerHashes}, &l.ExternalID,
+		&l.Stopped}
 }
 
 // keyLists returns the lists of {keys}.

@@ -41,6 +41,7 @@ type NewLink struct {
 
 	batch *schema.LinkBatch
 	err   error // its outcome
+	stand int   // the place of the link that stands for it, plus 1; 0: it is new
 }
 
 // CreateLink implements schema.LinkStore. Links that are created at the same time are inserted together, unless one of
@@ -98,7 +99,7 @@ func (s *Store) CreateLinks(ctx context.Context, batch *schema.LinkBatch) error 
 func (s *Store) create(ctx context.Context, batch *schema.LinkBatch) error {
 	return s.inTurn(ctx, batch.AccountID, func() (err error) {
 		for attempt := range creationAttempts {
-			if attempt == 0 && batch.Call == nil {
+			if attempt == 0 && batch.Call == nil && batch.Reuse == nil {
 				err = again(ctx, func() error { return s.createAtOnce(ctx, []*schema.LinkBatch{batch}, false) })
 			} else {
 				err = s.createLocked(ctx, batch)
@@ -131,7 +132,7 @@ func (s *Store) createLocked(ctx context.Context, batch *schema.LinkBatch) error
 func (s *Store) createAtOnce(ctx context.Context, batches []*schema.LinkBatch, lookUp bool) error {
 	c := newCreation(batches)
 	c.atOnce, c.unused = true, c.unused && !lookUp
-	err := c.claimHashes(ctx, s.engine)
+	err := c.claim(ctx, s.engine)
 	if err == nil {
 		err = c.insert(ctx, s.engine, s.engine)
 	}
@@ -200,10 +201,18 @@ func (c *creation) create(ctx context.Context, tx Conn, db DB) error {
 	if err := checkCall(ctx, tx, batch.Call); err != nil {
 		return err
 	}
-	if err := c.claimHashes(ctx, tx); err != nil {
+	if err := c.reuse(ctx, tx); err != nil {
 		return err
 	}
-	if err := c.insert(ctx, tx, db); err != nil || batch.Call == nil {
+	if err := c.claim(ctx, tx); err != nil {
+		return err
+	}
+	c.reuseEarlier()
+	if err := c.insert(ctx, tx, db); err != nil {
+		return err
+	}
+	c.standIn()
+	if err := c.noteTargets(ctx, tx); err != nil || batch.Call == nil {
 		return err
 	}
 	answer, err := batch.Answer(c.results, c.errs())
@@ -249,7 +258,7 @@ func (c *creation) claimHashes(ctx context.Context, db Conn) error {
 	var undrawn []int
 	for i := range c.links {
 		switch l := &c.links[i]; {
-		case l.err != nil:
+		case l.err != nil || l.stand != 0:
 		case l.Hash == "" && l.batch.NewHash != nil:
 			undrawn = append(undrawn, i)
 		default:
@@ -346,7 +355,7 @@ func (c *creation) taken(ctx context.Context, db Conn, some []int) (taken []int,
 func (c *creation) insert(ctx context.Context, on Conn, db DB) error {
 	links := make([]*NewLink, 0, len(c.links))
 	for i := range c.links {
-		if c.links[i].err == nil {
+		if c.links[i].err == nil && c.links[i].stand == 0 {
 			links = append(links, &c.links[i])
 		}
 	}

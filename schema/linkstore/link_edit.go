@@ -10,19 +10,20 @@ import (
 
 const (
 	// updateLink changes no row if the link has not the version $12, or the behaviour $14.
-	updateLink = setLink + ofVersion
-	renameLink = setLink + `, hash = $18, former_hashes = $19` + ofVersion
-	setLink    = `
+	updateLink    = setLink + ofVersion + `> 0`
+	updateDeleted = setLink + ofVersion + `< 0 AND url <> '' AND updated_at > $19`
+	renameLink    = setLink + `, hash = $19, former_hashes = $20` + ofVersion + `> 0`
+	setLink       = `
 	UPDATE links SET url = coalesce($2, url), title = coalesce($3, title), tags = coalesce($4, tags),
 		active = coalesce($5, active), expires_at = CASE WHEN $6 THEN $7 ELSE expires_at END,
 		expired_url = coalesce($8, expired_url), forward_query = coalesce($9, forward_query),
 		extension = coalesce($13, extension), password_hash = coalesce($15, password_hash),
 		folded_url = CASE WHEN CAST($2 AS text) IS NULL THEN folded_url ELSE $16 END,
 		folded_title = CASE WHEN CAST($3 AS text) IS NULL THEN folded_title ELSE $17 END, updated_at = $10,
+		external_id = CASE WHEN CAST($18 AS text) IS NULL THEN external_id ELSE nullif($18, '') END,
 		version = version + 1`
 	ofVersion = `
-	WHERE id = $1 AND ordinal > 0 AND (CAST($13 AS text) IS NULL OR extension = $14)
-		AND (NOT $11 OR version = $12)`
+	WHERE id = $1 AND (CAST($13 AS text) IS NULL OR extension = $14) AND (NOT $11 OR version = $12) AND ordinal `
 	linkByID  = selectLink + `WHERE l.id = $1 AND l.ordinal > 0`
 	lockLinks = selectLink + `
 	WHERE l.id {in: $2} AND +l.account_id = $1 AND +l.ordinal > 0 ORDER BY l.id{for update of l}`
@@ -71,7 +72,8 @@ const (
 	WHERE ` + restorable
 	purgeLinks = `
 	UPDATE links SET url = '', title = '', tags = '', active = false, expires_at = NULL, expired_url = '',
-		forward_query = false, extension = '', password_hash = '', folded_url = NULL, folded_title = NULL
+		forward_query = false, extension = '', password_hash = '', folded_url = NULL, folded_title = NULL,
+		external_id = NULL
 	WHERE id {among}
 		SELECT id FROM links WHERE ordinal < 0 AND url <> '' AND updated_at <= $1 LIMIT $2{for update skip locked}{end}`
 )
@@ -84,6 +86,10 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	var changed int64
 	var updated schema.Link
 	var b Batch
+	if edit.ExternalID != nil {
+		b.get(value(new(int64)), lockAccount, link.AccountID)
+		b.freeExternal(link.AccountID, []string{*edit.ExternalID}, at)
+	}
 	if edit.Names != nil {
 		b.rename(link, edit, at)
 	} else {
@@ -94,8 +100,8 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	switch {
 	case err == nil && edit.Names == nil && changed == 0:
 		err = errChanged
-	case edit.Names != nil && schema.ErrorCode(err) == schema.CodeConflict:
-		err = schema.ErrHashTaken
+	case schema.ErrorCode(err) == schema.CodeConflict:
+		err = s.whatIsTaken(ctx, *link, edit)
 	case edit.Names != nil:
 		err = s.orChanged(ctx, *link, err)
 	}
@@ -110,7 +116,8 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 func updateArgs(link *schema.Link, edit schema.LinkEdit, at time.Time) []any {
 	return []any{link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active, edit.ExpiresAt != nil,
 		edit.ExpiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.Version, edit.BehaviourText(),
-		link.Behaviour.Text(), edit.PasswordHash, folded(edit.URL, schema.FoldURL), folded(edit.Title, schema.Fold)}
+		link.Behaviour.Text(), edit.PasswordHash, folded(edit.URL, schema.FoldURL), folded(edit.Title, schema.Fold),
+		edit.ExternalID}
 }
 
 // DeleteLink implements schema.LinkStore.

@@ -229,6 +229,31 @@ var writings = []writing{
 		f.deleted("two")
 		return f.batch(func(*schema.LinkBatch) {}, "one", "two", "")
 	}},
+	{"CreateLinks", "with external IDs, one of a link that cannot be restored", func(f fixture) call {
+		gone := withExternalID(newLink(f.owner.ID, 0, f.name+"-gone"), f.name+"-1")
+		testkit.Must(f.t, f.store.CreateLink(f.t.Context(), &gone))
+		testkit.Must(f.t, f.store.DeleteLink(f.t.Context(), gone, epoch.Add(-schema.TrashTTL)))
+		return f.batch(func(b *schema.LinkBatch) {
+			b.Call, b.Answer = nil, nil
+			for i := range b.Links {
+				b.Links[i].ExternalID = f.name + "-" + string(rune('0'+i))
+			}
+		}, "one", "two", "")
+	}},
+	{"CreateLinks", "for one of which another stands", func(f fixture) call {
+		link := f.link("one")
+		return f.batch(func(b *schema.LinkBatch) {
+			b.Links[0].URL, b.Reuse = link.URL, []func(schema.Link) bool{anyLink, nil}
+		}, "", "two")
+	}},
+	{"NoteTargets", "", func(f fixture) call {
+		f.link("one")
+		f.deleted("two")
+		return func(ctx context.Context, s schema.Database) error {
+			_, err := s.NoteTargets(ctx, f.owner.ID, 10)
+			return err
+		}
+	}},
 	{"UpdateLink", "", func(f fixture) call {
 		addWebhook(f.t, f.store, f.owner.ID, nil)
 		link := f.link("one")
@@ -297,6 +322,15 @@ var writings = []writing{
 		return func(ctx context.Context, s schema.Database) error {
 			_, err := s.RestoreLink(ctx, f.owner.ID, link.Hash, nil, hour(0), hour(2))
 			return err
+		}
+	}},
+	{"RestoreAs", "", func(f fixture) call {
+		addWebhook(f.t, f.store, f.owner.ID, nil)
+		deleted, err := schema.FindLink(f.t.Context(), f.store, 0, f.deleted("one").Hash)
+		testkit.Must(f.t, err)
+		return func(ctx context.Context, s schema.Database) error {
+			restored := deleted
+			return s.RestoreAs(ctx, &restored, schema.LinkEdit{Title: new("new")}, hour(0), hour(2))
 		}
 	}},
 	{"RestoreLinks", "", func(f fixture) call {

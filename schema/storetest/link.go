@@ -34,6 +34,8 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("managed links", func(t *testing.T) { run(t, open, linkManageBehaviours) })
 	t.Run("versions of links", func(t *testing.T) { run(t, open, linkVersionBehaviours) })
 	t.Run("names of links", func(t *testing.T) { run(t, open, linkNameBehaviours) })
+	t.Run("external IDs of links", func(t *testing.T) { run(t, open, linkExternalBehaviours) })
+	t.Run("reused links", func(t *testing.T) { run(t, open, linkReuseBehaviours) })
 	t.Run("changed links", func(t *testing.T) { run(t, open, linkChangeBehaviours) })
 	t.Run("concurrent creation of links", func(t *testing.T) { run(t, open, linkConcurrencyBehaviours) })
 	t.Run("batches of links", func(t *testing.T) { run(t, open, linkBatchBehaviours) })

@@ -21,7 +21,7 @@ var linkVersionBehaviours = []behaviour[schema.Database]{
 var versionEdits = []schema.LinkEdit{{URL: new("https://new.example/")}, {Title: new("A title")},
 	{Tags: &[]string{"a", "b"}}, {Active: new(false)}, {ExpiresAt: new(hour(7))}, {ExpiresAt: new(time.Time{})},
 	{ExpiredURL: new("https://late.example/")}, {ForwardQuery: new(true)}, {Behaviour: extension("new")},
-	{PasswordHash: new("hash")}, {Title: new("A title")}, {}}
+	{PasswordHash: new("hash")}, {ExternalID: new("id")}, {ExternalID: new("")}, {Title: new("A title")}, {}}
 
 // wantVersion requires that a link has a version, however it is read.
 func wantVersion(t *testing.T, store schema.Database, after string, link schema.Link, version int64) {

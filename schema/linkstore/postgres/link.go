@@ -23,18 +23,21 @@ const insertLinks = `
 			FROM complete, owner JOIN unnest($1::bigint[], $2::bigint[]) AS n (id, links) ON n.id = owner.id
 				WHERE a.id = owner.id)
 	INSERT INTO links (account_id, ordinal, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url,
-		forward_query, taken_down, remade, extension, password_hash, folded_url, folded_title, updated_at)
+		forward_query, taken_down, remade, extension, password_hash, folded_url, folded_title, updated_at,
+		external_id)
 	SELECT owner.id, owner.link_count + w.place, w.hash, w.url, coalesce(w.domain_id, 0), coalesce(w.active, true),
 		coalesce(w.created_at, $4), coalesce(w.title, ''), coalesce(w.tags, ''), w.expires_at, coalesce(w.expired_url, ''),
 		coalesce(w.forward_query, false), coalesce(w.taken_down, false), coalesce(w.remade, false), coalesce(w.extension, ''),
-		coalesce(w.password_hash, ''), w.folded_url, w.folded_title, w.updated_at
+		coalesce(w.password_hash, ''), w.folded_url, w.folded_title, w.updated_at,
+		w.external_id
 	FROM complete, unnest($5::bigint[], $6::bigint[], $7::text[], $8::text[], $9::bigint[], $10::boolean[],
 		$11::timestamptz[],
 		$12::text[], $13::text[], $14::timestamptz[], $15::text[], $16::boolean[], $17::boolean[], $18::boolean[],
 			$19::text[],
-		$20::text[], $21::text[], $22::text[], $23::timestamptz[]) WITH ORDINALITY
+		$20::text[], $21::text[], $22::text[], $23::timestamptz[], $24::text[]) WITH ORDINALITY
 		AS w (account_id, place, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url,
-			forward_query, taken_down, remade, extension, password_hash, folded_url, folded_title, updated_at, row)
+			forward_query, taken_down, remade, extension, password_hash, folded_url, folded_title, updated_at,
+			external_id, row)
 		JOIN owner ON owner.id = coalesce(w.account_id, ($1::bigint[])[1])
 	ORDER BY w.row
 	RETURNING account_id, ordinal, id`
@@ -107,7 +110,7 @@ func insertArgs(links []*linkstore.NewLink) []any {
 	return []any{accounts, counts, domains, first.CreatedAt, c.accounts.values, ordered, hashes, urls, c.domains.values,
 		c.active.values, c.times.values, c.titles.values, c.tags.values, c.expiries.values, c.expiredURLs.values,
 		c.forward.values, c.takenDown.values, c.remade.values, c.extensions.values, c.passwords.values,
-		c.foldedURLs.values, c.foldedTitles.values, c.updates.values}
+		c.foldedURLs.values, c.foldedTitles.values, c.updates.values, c.externalIDs.values}
 }
 
 // columns are the columns of links that most of them have by default.
@@ -116,7 +119,7 @@ type columns struct {
 	accounts, domains                                column[int64]
 	active, forward, takenDown, remade               column[bool]
 	times, expiries, updates                         column[*time.Time]
-	foldedURLs, foldedTitles                         column[*string]
+	foldedURLs, foldedTitles, externalIDs            column[*string]
 	titles, tags, expiredURLs, extensions, passwords column[string]
 }
 
@@ -145,6 +148,9 @@ func (c *columns) set(row int, link, first *linkstore.NewLink) {
 	foldedURL, foldedTitle := link.Folded()
 	c.foldedURLs.set(c.rows, row, foldedURL, nil)
 	c.foldedTitles.set(c.rows, row, foldedTitle, nil)
+	if link.ExternalID != "" {
+		c.externalIDs.set(c.rows, row, &link.ExternalID, nil)
+	}
 }
 
 // column is a column of an insert, NULL as long as no row has anything but the default.

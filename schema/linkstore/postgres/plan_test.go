@@ -49,6 +49,11 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 	plans.Want(t, "LinksByHash", "", byHash)
 	plans.Want(t, "EdgeLinks", "", byHash)
 	plans.Want(t, "EdgeLinks", "", "Index Only Scan using links_domain_id_hash_key on links b")
+	const byExternalID = "using links_by_external_id on links l"
+	plans.Want(t, "CreateLinks", "l.external_id = k.hash", byExternalID)
+	plans.Want(t, "ExternalLink", "", byExternalID)
+	plans.Want(t, "UpdateLink", "external_id = NULL", byExternalID)
+	plans.Want(t, "ReusableLink", "t.target", "using link_targets_pkey on link_targets t")
 	plans.Want(t, "CreateLinks", "k.place", byHash)
 	plans.Want(t, "OwnedLinks", "", byHash)
 	plans.Want(t, "RestoreLink", "hash = $2", byHash)
@@ -86,6 +91,8 @@ func fill(t testing.TB, raw *pgx.Conn) {
 				now(), now() FROM generate_series(1, 10000) i`,
 		`UPDATE links SET version = 2, numbered = CASE WHEN id % 100 > 0 THEN 2 ELSE 1 END, number = id WHERE account_id > 1`,
 		`UPDATE accounts SET link_count = 10000 WHERE id = 1`,
+		`INSERT INTO link_targets SELECT account_id, substr(url, length(url) - 23), abs(ordinal) FROM links
+			ON CONFLICT DO NOTHING`,
 		`INSERT INTO link_gaps SELECT i % 500, i, 1 FROM generate_series(1, 10000) i WHERE i % 500 > 0`,
 		`INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)
 			SELECT i, decode(to_hex(i), 'escape'), '', now(), now(), now() FROM generate_series(1, 10000) i`,

@@ -14,8 +14,10 @@ const (
 	// insertLink inserts nothing if the domain does not exist.
 	insertLink = `
 	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at, title, tags, expires_at, expired_url,
-		forward_query, taken_down, remade, extension, password_hash, folded_url, folded_title, updated_at)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19
+		forward_query, taken_down, remade, extension, password_hash, folded_url, folded_title, updated_at,
+		external_id)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+		nullif($20, '')
 	WHERE $2 = 0 OR EXISTS (SELECT 1 FROM domains WHERE id = $2)
 	RETURNING id`
 )
@@ -51,7 +53,7 @@ func insertLinks(ctx context.Context, tx linkstore.Conn, links []*linkstore.NewL
 		}
 		id, err := returned(ctx, tx, insertLink, l.AccountID, l.DomainID, l.Hash, l.URL, l.Active, l.Ordinal, l.CreatedAt,
 			l.Title, schema.TagsColumn{List: &l.Tags}, l.ExpiresAt, l.ExpiredURL, l.ForwardQuery, l.TakenDown, l.Remade,
-			l.Behaviour.Text(), l.PasswordHash, foldedURL, foldedTitle, updated)
+			l.Behaviour.Text(), l.PasswordHash, foldedURL, foldedTitle, updated, l.ExternalID)
 		if err != nil {
 			return err
 		}

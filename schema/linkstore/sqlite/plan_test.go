@@ -53,6 +53,8 @@ var sorts = map[string]string{
 	"WaitingDeliveries: USE TEMP B-TREE FOR string_agg(ORDER BY)": "a delivery",
 	"OwnedLinks: USE TEMP B-TREE FOR ORDER BY":                    "the hashes of a call",
 	"LinksAfter: USE TEMP B-TREE FOR LAST TERM OF ORDER BY":       "links that were deleted at the same time",
+	"RestoreAs: USE TEMP B-TREE FOR GROUP BY":                     "a link",
+	"RestoreAs: USE TEMP B-TREE FOR ORDER BY":                     "the domains of an account",
 	"RestoreLink: USE TEMP B-TREE FOR GROUP BY":                   "the links of a call",
 	"RestoreLink: USE TEMP B-TREE FOR ORDER BY":                   "a hash, and the domains of an account",
 	"RestoreLinks: USE TEMP B-TREE FOR GROUP BY":                  "the links of a call",
@@ -98,6 +100,11 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 	plans.Want(t, "EdgeLinks", "", "SEARCH b USING COVERING INDEX sqlite_autoindex_links_1 (domain_id=? AND hash>? AND "+
 		"hash<?)")
 	plans.Want(t, "CreateLinks", "k.place", "SEARCH links USING INDEX sqlite_autoindex_links_1 (domain_id=? AND hash=?)")
+	const byExternalID = "USING INDEX links_by_external_id (account_id=? AND external_id=?)"
+	plans.Want(t, "CreateLinks", "l.external_id = k.hash", byExternalID)
+	plans.Want(t, "ExternalLink", "", byExternalID)
+	plans.Want(t, "UpdateLink", "external_id = NULL", byExternalID)
+	plans.Want(t, "ReusableLink", "t.target", "SEARCH t USING PRIMARY KEY (account_id=? AND target=? AND ordinal<?)")
 	plans.Want(t, "OwnedLinks", "", "SEARCH n USING INDEX links_of_account (account_id=? AND hash=?)")
 	plans.Want(t, "RestoreLink", "hash = $2", "USING INDEX links_of_account (account_id=? AND hash=?)")
 	plans.Want(t, "TagCounts", "", "SEARCH links USING COVERING INDEX links_by_tags (account_id=?)")
