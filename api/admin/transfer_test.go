@@ -52,8 +52,8 @@ const (
 		"https://go.example.com/Custom,,2020-01-02T03:04:05Z,,https://example.com/b,0,Active\n"
 	exported = "\ufeffshort_url,alias,domain,long_url,title,tags,is_active,created_at," +
 		"expires_at,expired_url,forward_query,rules,variants,card,max_clicks,path_mode,former_hashes," +
-		"has_password,clicks\r\n" +
-		"http://sho.rt:8080/AbC,AbC,,https://example.com/a,A title,,true,2020-01-02T03:04:05+00:00,,,false,,,,,,,false,7\r\n"
+		"has_password,external_id,clicks\r\n" +
+		"http://sho.rt:8080/AbC,AbC,,https://example.com/a,A title,,true,2020-01-02T03:04:05+00:00,,,false,,,,,,,false,,7\r\n"
 	badRow  = "line 3, column Destination URL: The long URL must begin with http:// or https://.\n"
 	columns = "column Link: short_url\ncolumn Custom Link: short_url\ncolumn Date created: created_at\n" +
 		"column Title: title\ncolumn Destination URL: long_url\ncolumn Engagements: clicks\ncolumn Status: not read\n"

@@ -279,7 +279,7 @@ type AccountReport struct {
 
 // BulkAnswer What became of the links.
 type BulkAnswer struct {
-	// Created The number of links that were created.
+	// Created The number of links that were created, or found with reuse.
 	Created int64 `json:"created"`
 
 	// Failed The number of links that were not.
@@ -666,6 +666,11 @@ type Link struct {
 	// Examples: 2030-09-01T00:00:00+00:00
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
 
+	// ExternalId The caller's own ID of the link; null: none.
+	//
+	// Examples: order-4711
+	ExternalId nullable.Nullable[string] `json:"external_id"`
+
 	// FormerHashes Hashes that the link had, in this order. They lead to it as long as it exists, and clicks on them count on it.
 	FormerHashes []Hash `json:"former_hashes"`
 
@@ -765,6 +770,9 @@ type LinkEdit struct {
 
 	// ExpiresAt As in the request that creates a link; null for never.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at,omitempty"`
+
+	// ExternalId As in the request that creates a link; null for none. An edit of many links can only remove it.
+	ExternalId nullable.Nullable[string] `json:"external_id,omitempty"`
 
 	// FormerHashes The former hashes that the link keeps, in any order. The others are given up: they lead nowhere, and any account may use them. With alias, the hash that the link had is kept, too.
 	FormerHashes *[]string `json:"former_hashes,omitempty"`
@@ -972,6 +980,11 @@ type LinkRequest struct {
 	// Examples: 2030-09-01T00:00:00+02:00
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at,omitempty"`
 
+	// ExternalId The caller's own ID of the link, of visible ASCII characters, of which the account has one link. In paths, `ext:` and the ID stand instead of the hash. A link in the trash keeps it.
+	//
+	// Examples: order-4711
+	ExternalId nullable.Nullable[string] `json:"external_id,omitempty"`
+
 	// ForwardQuery Whether the visitor's query string is appended to the address that the visitor is sent to. If missing, it is not.
 	ForwardQuery nullable.Nullable[bool] `json:"forward_query,omitempty"`
 
@@ -994,6 +1007,9 @@ type LinkRequest struct {
 	//
 	// Examples: append
 	PathMode nullable.Nullable[OptionalPathMode] `json:"path_mode,omitempty"`
+
+	// Reuse Whether a link that the caller has is answered instead of a new one: the newest that redirects, asks for no password, and has this long_url, domain and every other field of the request. Not with password. PUT ignores it.
+	Reuse nullable.Nullable[bool] `json:"reuse,omitempty"`
 
 	// Rules Where visitors are sent who meet conditions. The first rule that matches decides, in this order. The names of rules and variants of a link are different, and both take at most 16 KiB together with the card.
 	Rules nullable.Nullable[[]Rule] `json:"rules,omitempty"`
@@ -1547,6 +1563,9 @@ type WebhookSecret struct {
 // DeliveryID defines model for DeliveryID.
 type DeliveryID = string
 
+// ExternalLink defines model for ExternalLink.
+type ExternalLink = string
+
 // HistorySource defines model for HistorySource.
 type HistorySource = string
 
@@ -1788,6 +1807,20 @@ type EditLink422JSONResponseBody struct {
 	union json.RawMessage
 }
 
+// PutLinkParams defines parameters for PutLink.
+type PutLinkParams struct {
+	// IfMatch ETags of the link, separated by commas, or *. If the link has none of them, the answer is 412. Compared in the change itself: of several changes with one ETag one succeeds. Weak tags (W/) never match.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch ETags, separated by commas, or *. If the link has one of them, the answer is 304 without a body. Weak tags match, too.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// PutLink422JSONResponseBody defines parameters for PutLink.
+type PutLink422JSONResponseBody struct {
+	union json.RawMessage
+}
+
 // DeleteHistoryParams defines parameters for DeleteHistory.
 type DeleteHistoryParams struct {
 	// DomainId The id of the link's domain, 0 for the default domain. Without it: the link on the default domain, else the caller's oldest link with this hash.
@@ -2019,6 +2052,9 @@ type EditLinksJSONRequestBody = BulkEdit
 // EditLinkJSONRequestBody defines body for EditLink for application/json ContentType.
 type EditLinkJSONRequestBody = LinkEdit
 
+// PutLinkJSONRequestBody defines body for PutLink for application/json ContentType.
+type PutLinkJSONRequestBody = LinkRequest
+
 // SetHistoryJSONRequestBody defines body for SetHistory for application/json ContentType.
 type SetHistoryJSONRequestBody = HistoryRequest
 
@@ -2157,6 +2193,68 @@ func (t EditLink422JSONResponseBody) MarshalJSON() ([]byte, error) {
 }
 
 func (t *EditLink422JSONResponseBody) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsValidationFailure returns the union data inside the PutLink422JSONResponseBody as a ValidationFailure
+func (t PutLink422JSONResponseBody) AsValidationFailure() (ValidationFailure, error) {
+	var body ValidationFailure
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromValidationFailure overwrites any union data inside the PutLink422JSONResponseBody as the provided ValidationFailure
+func (t *PutLink422JSONResponseBody) FromValidationFailure(v ValidationFailure) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeValidationFailure performs a merge with any union data inside the PutLink422JSONResponseBody, using the provided ValidationFailure
+func (t *PutLink422JSONResponseBody) MergeValidationFailure(v ValidationFailure) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsUnsafeURLFailure returns the union data inside the PutLink422JSONResponseBody as a UnsafeURLFailure
+func (t PutLink422JSONResponseBody) AsUnsafeURLFailure() (UnsafeURLFailure, error) {
+	var body UnsafeURLFailure
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromUnsafeURLFailure overwrites any union data inside the PutLink422JSONResponseBody as the provided UnsafeURLFailure
+func (t *PutLink422JSONResponseBody) FromUnsafeURLFailure(v UnsafeURLFailure) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeUnsafeURLFailure performs a merge with any union data inside the PutLink422JSONResponseBody, using the provided UnsafeURLFailure
+func (t *PutLink422JSONResponseBody) MergeUnsafeURLFailure(v UnsafeURLFailure) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t PutLink422JSONResponseBody) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *PutLink422JSONResponseBody) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -2538,6 +2636,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with PATCH /api/v1/links/{hash} (the `EditLink` operationId).
 	EditLink(ctx context.Context, hash LinkHash, params *EditLinkParams, body EditLinkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutLinkWithBody Make or change the link with an external ID
+	//
+	// Afterwards the caller has one link with the external ID, and exactly the values of the request: fields that are not given get their defaults, and an inactive link is active. A link that there is stays on its domain, which is the default domain unless domain_id is given; with another alias it is renamed, and without one it keeps its hash. A link in the trash comes back. The request may be repeated, after any error and by several programs at once: one link is made, and a link that has the values is not changed, so there is no Idempotency-Key. With If-Match nothing happens unless the link is as the caller has seen it; `If-None-Match: *` only makes links.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /api/v1/links/{hash} (the `PutLink` operationId).
+	PutLinkWithBody(ctx context.Context, hash ExternalLink, params *PutLinkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutLink Make or change the link with an external ID
+	//
+	// Afterwards the caller has one link with the external ID, and exactly the values of the request: fields that are not given get their defaults, and an inactive link is active. A link that there is stays on its domain, which is the default domain unless domain_id is given; with another alias it is renamed, and without one it keeps its hash. A link in the trash comes back. The request may be repeated, after any error and by several programs at once: one link is made, and a link that has the values is not changed, so there is no Idempotency-Key. With If-Match nothing happens unless the link is as the caller has seen it; `If-None-Match: *` only makes links.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /api/v1/links/{hash} (the `PutLink` operationId).
+	PutLink(ctx context.Context, hash ExternalLink, params *PutLinkParams, body PutLinkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteHistory Take imported clicks away
 	//
@@ -3043,6 +3159,44 @@ func (c *Client) EditLinkWithBody(ctx context.Context, hash LinkHash, params *Ed
 // Corresponds with PATCH /api/v1/links/{hash} (the `EditLink` operationId).
 func (c *Client) EditLink(ctx context.Context, hash LinkHash, params *EditLinkParams, body EditLinkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewEditLinkRequest(c.Server, hash, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutLinkWithBody Make or change the link with an external ID
+//
+// Afterwards the caller has one link with the external ID, and exactly the values of the request: fields that are not given get their defaults, and an inactive link is active. A link that there is stays on its domain, which is the default domain unless domain_id is given; with another alias it is renamed, and without one it keeps its hash. A link in the trash comes back. The request may be repeated, after any error and by several programs at once: one link is made, and a link that has the values is not changed, so there is no Idempotency-Key. With If-Match nothing happens unless the link is as the caller has seen it; `If-None-Match: *` only makes links.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /api/v1/links/{hash} (the `PutLink` operationId).
+func (c *Client) PutLinkWithBody(ctx context.Context, hash ExternalLink, params *PutLinkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutLinkRequestWithBody(c.Server, hash, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutLink Make or change the link with an external ID
+//
+// Afterwards the caller has one link with the external ID, and exactly the values of the request: fields that are not given get their defaults, and an inactive link is active. A link that there is stays on its domain, which is the default domain unless domain_id is given; with another alias it is renamed, and without one it keeps its hash. A link in the trash comes back. The request may be repeated, after any error and by several programs at once: one link is made, and a link that has the values is not changed, so there is no Idempotency-Key. With If-Match nothing happens unless the link is as the caller has seen it; `If-None-Match: *` only makes links.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /api/v1/links/{hash} (the `PutLink` operationId).
+func (c *Client) PutLink(ctx context.Context, hash ExternalLink, params *PutLinkParams, body PutLinkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutLinkRequest(c.Server, hash, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4390,6 +4544,79 @@ func NewEditLinkRequestWithBody(server string, hash LinkHash, params *EditLinkPa
 			}
 
 			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPutLinkRequest calls the generic PutLink builder with application/json body
+func NewPutLinkRequest(server string, hash ExternalLink, params *PutLinkParams, body PutLinkJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutLinkRequestWithBody(server, hash, params, "application/json", bodyReader)
+}
+
+// NewPutLinkRequestWithBody constructs an http.Request for the PutLink method, with any body, and a specified content type
+func NewPutLinkRequestWithBody(server string, hash ExternalLink, params *PutLinkParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "hash", hash, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/links/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam1)
 		}
 
 	}

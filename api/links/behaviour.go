@@ -21,6 +21,11 @@ import (
 // API. "" leaves a part as it is, null removes it.
 type Behaviour struct{ Rules, Variants, Card, Password, MaxClicks, PathMode string }
 
+// parts returns the parts of x.
+func (x *Behaviour) parts() []*string {
+	return []*string{&x.Rules, &x.Variants, &x.Card, &x.Password, &x.MaxClicks, &x.PathMode}
+}
+
 // isZero reports whether the request leaves the behaviour as it is.
 func (x Behaviour) isZero() bool { return x == Behaviour{} }
 

@@ -9,8 +9,9 @@ import (
 
 // Result is the outcome of one of many requests: a link, or the error of Create.
 type Result struct {
-	Link schema.Link
-	Err  error
+	Link   schema.Link
+	Reused bool // the link was there, see Request.Reuse
+	Err    error
 }
 
 // CreateAll creates the links of up to schema.MaxLinkBatch requests of one account in one transaction, in the order of
@@ -33,8 +34,10 @@ type Record struct {
 	Answer func([]Result) ([]byte, error)
 }
 
-// CreateOnce is CreateAll for a call that is recorded with its links, unless record is nil. It creates nothing and
-// returns schema.ErrCallRepeated, ErrCallUnderWay or ErrTooManyKeys, in a chain, for a call that must not be made.
+// CreateOnce is CreateAll, and lets links stand for new ones if requests say Reuse: of concurrent calls that would
+// reuse each other's links one creates a link. The call is recorded with its links, unless record is nil. CreateOnce
+// creates nothing and returns schema.ErrCallRepeated, ErrCallUnderWay or ErrTooManyKeys, in a chain, for a call that
+// must not be made.
 func (s *Shortener) CreateOnce(ctx context.Context, reqs []Request, record *Record) ([]Result, error) {
 	return s.createAll(ctx, reqs, record, false)
 }
@@ -62,10 +65,21 @@ func (s *Shortener) createAll(ctx context.Context, reqs []Request, record *Recor
 		places = append(places, i)
 		batch.Links = append(batch.Links, d.link)
 	}
+	if batch.Reuse = reuses(drafts, places); batch.Reuse != nil {
+		if err := s.noteTargets(ctx, batch.AccountID); err != nil {
+			return nil, err
+		}
+		if len(reqs) == 1 && record == nil {
+			link, err := s.links.ReusableLink(ctx, batch.AccountID, batch.Links[0].ReuseKey(), time.Now(), batch.Reuse[0])
+			if schema.ErrorCode(err) != schema.CodeNotFound {
+				return []Result{{Link: link, Reused: true}}, err
+			}
+		}
+	}
 	if record != nil {
 		batch.Call = &record.Call
 		batch.Answer = func(links []schema.Link, errs []error) ([]byte, error) {
-			collect(results, drafts, places, links, errs)
+			collect(results, drafts, places, links, batch.Reused, errs)
 			return record.Answer(results)
 		}
 	}
@@ -80,7 +94,7 @@ func (s *Shortener) createAll(ctx context.Context, reqs []Request, record *Recor
 	if err := s.links.CreateLinks(ctx, batch); err != nil {
 		return nil, err
 	}
-	collect(results, drafts, places, batch.Links, batch.Errs)
+	collect(results, drafts, places, batch.Links, batch.Reused, batch.Errs)
 	return results, nil
 }
 
@@ -95,9 +109,11 @@ func valid(drafts []draft, errs []error) (valid []*draft) {
 }
 
 // collect puts what became of the links of drafts at places into results.
-func collect(results []Result, drafts []draft, places []int, links []schema.Link, errs []error) {
+func collect(
+	results []Result, drafts []draft, places []int, links []schema.Link, reused []bool, errs []error,
+) {
 	for n, i := range places {
-		results[i] = Result{links[n], drafts[i].rejection(errs[n])}
+		results[i] = Result{Link: links[n], Reused: reused != nil && reused[n], Err: drafts[i].rejection(errs[n])}
 	}
 }
 

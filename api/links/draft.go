@@ -43,6 +43,10 @@ func (d *draft) begin(req *Request, now time.Time) {
 		AccountID: req.AccountID, URL: req.LongURL, Active: !req.Inactive, CreatedAt: now, Title: req.Title,
 		Tags:         d.v.tags(req.Tags),
 		ForwardQuery: req.ForwardQuery,
+		ExternalID:   req.ExternalID,
+	}
+	if req.ExternalID != "" {
+		d.v.externalID(req.ExternalID)
 	}
 	if !req.CreatedAt.IsZero() {
 		d.link.CreatedAt, d.link.UpdatedAt = req.CreatedAt.UTC().Truncate(time.Second), now
@@ -63,6 +67,9 @@ func (d *draft) begin(req *Request, now time.Time) {
 	if req.ExpiredURL != nil {
 		d.link.ExpiredURL = *req.ExpiredURL
 		d.parse(FieldExpiredURL, d.link.ExpiredURL)
+	}
+	if req.Reuse && given(req.Password) {
+		d.v.reject(FieldPassword, "A link with a password is not reused: leave out password or reuse.")
 	}
 	if !req.Behaviour.isZero() || schema.HasPathPattern(req.LongURL) {
 		d.link.Behaviour = d.v.extension(req.Behaviour, &req.LongURL, nil, d.parse)
@@ -104,7 +111,7 @@ func (s *Shortener) finish(d *draft, k known) error {
 func (s *Shortener) hashPasswords(ctx context.Context, drafts []*draft) error {
 	hashes := map[string]string{}
 	for _, d := range drafts {
-		if d.v.newPassword == nil || *d.v.newPassword == "" {
+		if d.v.newPassword == nil || *d.v.newPassword == "" || d.link.PasswordHash != "" {
 			continue
 		}
 		hash, known := hashes[*d.v.newPassword]

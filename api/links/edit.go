@@ -22,6 +22,7 @@ type Edit struct {
 	ExpiredURL     *string    // "": none
 	ForwardQuery   *bool
 	Behaviour
+	ExternalID *string // "": none
 
 	AddTags, RemoveTags []string // for ChangeAll: a link keeps its other tags
 
@@ -57,7 +58,8 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 		switch {
 		case errors.Is(err, schema.ErrHashTaken):
 			return schema.Link{}, InvalidFields(map[string][]string{FieldAlias: {aliasInUse}})
-		case edit.Unchanged || schema.ErrorCode(err) != schema.CodeConflict || try == maxEdits:
+		case edit.Unchanged || errors.Is(err, schema.ErrExternalIDTaken),
+			schema.ErrorCode(err) != schema.CodeConflict || try == maxEdits:
 			return link, gone(err)
 		}
 		// Another edit has changed the names, or another part of the behaviour.
@@ -96,7 +98,8 @@ func (v *validation) edit(
 	link schema.Link, edit Edit, now time.Time, eachURL func(field, address string),
 ) schema.LinkEdit {
 	change := schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
-		ForwardQuery: edit.ForwardQuery, Unchanged: edit.Unchanged, Names: v.names(link, edit)}
+		ForwardQuery: edit.ForwardQuery, ExternalID: edit.ExternalID, Unchanged: edit.Unchanged,
+		Names: v.names(link, edit)}
 	if edit.LongURL != nil {
 		eachURL(FieldLongURL, *edit.LongURL)
 	}
@@ -105,6 +108,9 @@ func (v *validation) edit(
 	}
 	if edit.Title != nil {
 		v.title(*edit.Title)
+	}
+	if edit.ExternalID != nil && *edit.ExternalID != "" {
+		v.externalID(*edit.ExternalID)
 	}
 	if edit.Tags != nil {
 		change.Tags = new(v.tags(*edit.Tags))
@@ -218,10 +224,13 @@ func Revision(link schema.Link) string {
 	return fmt.Sprintf("%d-%d%s%s", link.Ordinal, link.Version, link.Stopped, link.DomainPathMode)
 }
 
-// gone gives the error of a link that was deleted meanwhile a message.
+// gone gives the error of a link that was deleted meanwhile, or that cannot have its external ID, a message.
 func gone(err error) error {
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return NotFound()
+	}
+	if errors.Is(err, schema.ErrExternalIDTaken) {
+		return externalIDTaken()
 	}
 	return err
 }
@@ -231,9 +240,16 @@ func NotFound() error {
 	return schema.ClientErrorf(schema.CodeNotFound, "You have no link with this hash.")
 }
 
-// OwnedLink returns the account's link with a hash: on a domain, if domainID is not nil, otherwise on the default
-// domain or, if there is none, the oldest. CodeNotFound if the account has no such link.
+// OwnedLink returns the account's link with a hash, or an external ID after "ext:": on a domain, if domainID is not
+// nil, otherwise on the default domain or, if there is none, the oldest. CodeNotFound if the account has no such link.
 func (s *Shortener) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
+	if id, external := externalID(hash); external {
+		link, err := s.externalLink(ctx, accountID, id, domainID)
+		if err == nil && link.Stopped == schema.Deleted {
+			err = NotFound()
+		}
+		return link, gone(err)
+	}
 	if !schema.ValidHash(hash) {
 		return schema.Link{}, NotFound()
 	}

@@ -4,6 +4,7 @@ package links
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"linkstream/api/auth"
@@ -31,6 +32,8 @@ const (
 	FieldPassword     = "password"
 	FieldMaxClicks    = "max_clicks"
 	FieldPathMode     = "path_mode"
+	FieldExternalID   = "external_id"
+	FieldReuse        = "reuse"
 )
 
 // Request describes the link to create.
@@ -48,6 +51,11 @@ type Request struct {
 	ExpiredURL   *string    // nil: none
 	ForwardQuery bool
 	Behaviour
+	ExternalID string // see schema.ValidExternalID; "": none
+
+	// Reuse lets the account's newest link that redirects and has what the request gives stand for a new one.
+	Reuse        bool
+	GivesForward bool // for Reuse: the request gives ForwardQuery
 
 	// Links that come from elsewhere:
 	KeepHash     bool      // CustomAlias may be what Alias may be on a custom domain
@@ -109,7 +117,8 @@ func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error
 	if err := s.hashPasswords(ctx, []*draft{d}); err != nil {
 		return schema.Link{}, err
 	}
-	return s.store(ctx, d)
+	link, err := s.store(ctx, d)
+	return link, d.rejection(err)
 }
 
 // InvalidFields returns an error of CodeInvalid with the problems of each field.
@@ -121,12 +130,13 @@ func InvalidFields(fields map[string][]string) error {
 func (s *Shortener) store(ctx context.Context, d *draft) (schema.Link, error) {
 	link := d.link
 	if link.Hash != "" {
-		return link, d.rejection(s.links.CreateLink(ctx, &link))
+		return link, s.links.CreateLink(ctx, &link)
 	}
 	for range schema.MaxDraws {
 		link.Hash = schema.NewHash()
-		if err := s.links.CreateLink(ctx, &link); schema.ErrorCode(err) != schema.CodeConflict {
-			return link, d.rejection(err)
+		err := s.links.CreateLink(ctx, &link)
+		if schema.ErrorCode(err) != schema.CodeConflict || errors.Is(err, schema.ErrExternalIDTaken) {
+			return link, err
 		}
 	}
 	return schema.Link{}, schema.ErrNoFreeHash
@@ -137,6 +147,9 @@ const aliasInUse = "The alias is already in use on this domain."
 // rejection returns the error for a link that the store has rejected. A domain that was deleted after validation is an
 // invalid field, as it was before that.
 func (d *draft) rejection(err error) error {
+	if errors.Is(err, schema.ErrExternalIDTaken) {
+		return externalIDTaken()
+	}
 	switch schema.ErrorCode(err) {
 	case schema.CodeConflict:
 		field, _ := d.req.alias()

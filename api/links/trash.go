@@ -12,10 +12,20 @@ import (
 // Restore restores a link that its account has deleted within schema.TrashTTL, and returns it. domainID picks one as in
 // OwnedLink. CodeNotFound if it is not in the trash; CodeInvalid if the hash has a new link.
 func (s *Shortener) Restore(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
+	now := currentTime()
+	if id, external := externalID(hash); external {
+		link, err := s.externalLink(ctx, accountID, id, domainID)
+		if schema.ErrorCode(err) == schema.CodeNotFound {
+			err = notInTrash()
+		}
+		if err != nil {
+			return link, err
+		}
+		hash, domainID = link.Hash, &link.DomainID
+	}
 	if !schema.ValidHash(hash) {
 		return schema.Link{}, notInTrash()
 	}
-	now := currentTime()
 	link, err := s.links.RestoreLink(ctx, accountID, hash, domainID, now.Add(-schema.TrashTTL), now)
 	switch schema.ErrorCode(err) {
 	case schema.CodeConflict:

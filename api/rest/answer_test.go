@@ -24,7 +24,7 @@ func TestMethodsAndPaths(t *testing.T) {
 	owner := s.caller(t, "a@example.org")
 	t.Run("an unsupported method gives 405 with Allow", func(t *testing.T) {
 		for path, allow := range map[string]string{"/api/v1/shorten": "OPTIONS, POST", "/api/v1/links": "GET, HEAD, OPTIONS",
-			"/api/v1/stats/x": "GET, HEAD, OPTIONS", "/api/v1/links/x": "DELETE, GET, HEAD, OPTIONS, PATCH",
+			"/api/v1/stats/x": "GET, HEAD, OPTIONS", "/api/v1/links/x": "DELETE, GET, HEAD, OPTIONS, PATCH, PUT",
 			"/api/v1/openapi.json": "GET, HEAD, OPTIONS"} {
 			for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodDelete, "BREW"} {
 				if strings.Contains(allow, method) {

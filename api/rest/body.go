@@ -58,8 +58,9 @@ func isField(name string) bool {
 	case links.FieldLongURL, links.FieldAlias, links.FieldCustomAlias, links.FieldFormerHashes, links.FieldDomainID,
 		links.FieldTitle, links.FieldTags, links.FieldIsActive, links.FieldExpiresAt, links.FieldExpiredURL,
 		links.FieldForwardQuery, links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldPassword,
-		links.FieldMaxClicks, links.FieldPathMode, links.FieldAddTags, links.FieldRemoveTags, fieldLinks,
-		fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, fieldDays, sharing.FieldHideTargets:
+		links.FieldMaxClicks, links.FieldPathMode, links.FieldExternalID, links.FieldReuse, links.FieldAddTags,
+		links.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, fieldDays,
+		sharing.FieldHideTargets:
 		return true
 	}
 	return false
@@ -94,7 +95,9 @@ const (
 	badExpired = "The expired URL must be a string or null."
 	badLongURL = "The long URL must be a string."
 	badAlias   = "The alias must be a string."
-	badFormer  = "The former hashes must be an array of strings."
+
+	badExternalID = "The external ID must be a string."
+	badFormer     = "The former hashes must be an array of strings."
 )
 
 // decode decodes a field if it is given. null leaves into unchanged.
@@ -141,6 +144,9 @@ func (b *body) setRequest(req *links.Request) {
 	req.ExpiresAt = b.time(links.FieldExpiresAt)
 	b.decodeOptional(links.FieldExpiredURL, &req.ExpiredURL, badExpired)
 	b.decode(links.FieldForwardQuery, &req.ForwardQuery, badActive)
+	b.decodeString(links.FieldExternalID, &req.ExternalID, badExternalID)
+	b.decode(links.FieldReuse, &req.Reuse, badActive)
+	req.GivesForward = b.field(links.FieldForwardQuery) != "" && !b.isNull(links.FieldForwardQuery)
 	req.Behaviour = b.extension()
 	req.Malformed = b.malformed
 }
@@ -173,6 +179,13 @@ func (b *body) edit() links.Edit {
 		edit.ExpiredURL = new("")
 	case edit.ExpiredURL != nil && *edit.ExpiredURL == "":
 		b.reject(links.FieldExpiredURL, "The expired URL must not be empty: null removes it.")
+	}
+	b.decodeOptional(links.FieldExternalID, &edit.ExternalID, badExternalID)
+	switch {
+	case b.isNull(links.FieldExternalID):
+		edit.ExternalID = new("")
+	case edit.ExternalID != nil && *edit.ExternalID == "":
+		b.reject(links.FieldExternalID, "The external ID must not be empty: null removes it.")
 	}
 	edit.Behaviour = b.extension()
 	edit.Malformed = b.malformed

@@ -86,6 +86,9 @@ func (b *body) bulkEdit() *links.Edit {
 		set.fields, isObject = appendMembers(nil, text)
 	}
 	edit := set.edit()
+	if edit.ExternalID != nil && *edit.ExternalID != "" {
+		set.reject(links.FieldExternalID, "An external ID belongs to one link: here it can only be removed, by null.")
+	}
 	edit.AddTags, edit.RemoveTags = b.someTags(links.FieldAddTags), b.someTags(links.FieldRemoveTags)
 	edit.Malformed = map[string][]string{}
 	for field, problems := range set.malformed {

@@ -63,7 +63,7 @@ func TestCORS(t *testing.T) {
 		"https://app.example.org:8443": false, "http://app.example.org": false, "https://APP.example.org": false,
 		"https://app.example.org.evil.example": false, "https://app.example.org/": false}
 	paths := map[string]string{"/api/v1/links": "GET, HEAD, OPTIONS", "/api/v1/links/?page=2": "GET, HEAD, OPTIONS",
-		"/api/v1/links/" + hash: "DELETE, GET, HEAD, OPTIONS, PATCH", "/api/v1/shorten": "OPTIONS, POST",
+		"/api/v1/links/" + hash: "DELETE, GET, HEAD, OPTIONS, PATCH, PUT", "/api/v1/shorten": "OPTIONS, POST",
 		"/api/v1/openapi.json": "GET, HEAD, OPTIONS", "/api/v1/nothing": "",
 		"/dashboard": "", "/dashboard/sign-in": "", "/robots.txt": ""}
 

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"slices"
@@ -17,6 +18,8 @@ const (
 	headerReplayed = "Idempotency-Replayed"
 	maxKeyLen      = 255     // visible ASCII characters
 	maxRecorded    = 8 << 20 // bytes of an answer: at most maxBulkBody, and what is added for each link
+	// recordedOK begins the record of an answer with status 200 by an operation whose answers have another one.
+	recordedOK = "200 "
 	// underWayRetryAfter is the Retry-After, in seconds, while another call with the key is under way.
 	underWayRetryAfter = "1"
 )
@@ -106,6 +109,10 @@ func (a *API) replay(c *call, status int, call schema.IdempotentCall) (replayed 
 	text, err := decoder.DecodeAll(recorded.Answer, nil)
 	if err != nil {
 		return false, schema.Errorf(schema.CodeInternal, "read recorded answer: %w", err)
+	}
+	text, reused := bytes.CutPrefix(text, []byte(recordedOK))
+	if reused {
+		status = fasthttp.StatusOK
 	}
 	c.http.Response.Header.Set(headerReplayed, "true")
 	answerText(c.http, status, text)

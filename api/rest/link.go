@@ -33,34 +33,49 @@ func (a *API) createLink(c *call) error {
 		}
 		req := links.Request{AccountID: c.account}
 		body.setRequest(&req)
-		var link schema.Link
-		if record == nil {
-			link, err = a.shortener.Create(c.ctx, req)
-		} else {
-			link, err = a.createRecorded(c, req, record)
+		var result links.Result
+		switch {
+		case record != nil:
+			result, err = a.createRecorded(c, req, record)
+		case req.Reuse:
+			result, err = a.createOne(c, req, nil)
+		default:
+			result.Link, err = a.shortener.Create(c.ctx, req)
 		}
 		if err != nil {
 			return withOutage(creatingLinks, err)
 		}
-		return answer(c.http, fasthttp.StatusCreated, a.newCreatedLink(link))
+		status := fasthttp.StatusCreated
+		if result.Reused {
+			status = fasthttp.StatusOK
+		}
+		return answer(c.http, status, a.newCreatedLink(result.Link))
 	})
 }
 
 // createRecorded creates a link by a call that is recorded, unless it fails.
-func (a *API) createRecorded(c *call, req links.Request, record *links.Record) (schema.Link, error) {
+func (a *API) createRecorded(c *call, req links.Request, record *links.Record) (links.Result, error) {
 	record.Answer = func(results []links.Result) ([]byte, error) {
 		if results[0].Err != nil {
 			return nil, nil
 		}
 		var text bytes.Buffer
+		if results[0].Reused {
+			text.WriteString(recordedOK)
+		}
 		err := encode(&text, a.newCreatedLink(results[0].Link))
 		return compress(text.Bytes()), err
 	}
+	return a.createOne(c, req, record)
+}
+
+// createOne is links.CreateOnce for one link.
+func (a *API) createOne(c *call, req links.Request, record *links.Record) (links.Result, error) {
 	results, err := a.shortener.CreateOnce(c.ctx, []links.Request{req}, record)
 	if err != nil {
-		return schema.Link{}, err
+		return links.Result{}, err
 	}
-	return results[0].Link, results[0].Err
+	return results[0], results[0].Err
 }
 
 func (a *API) newCreatedLink(link schema.Link) createdLink {

@@ -40,6 +40,7 @@ type linkFields struct {
 	HasPassword  bool             `json:"has_password"`
 	MaxClicks    *int64           `json:"max_clicks"`
 	PathMode     schema.PathMode  `json:"path_mode"`
+	ExternalID   *string          `json:"external_id"`
 	CreatedAt    string           `json:"created_at"`
 	UpdatedAt    string           `json:"updated_at"`
 }
@@ -107,7 +108,7 @@ func (a *API) restoreLink(c *call) error {
 	return a.answerLink(c, link)
 }
 
-// linkInPath returns the hash in the path, and the domain in the query if there is one.
+// linkInPath returns the hash in the path, or an external ID after "ext:", and the domain in the query if there is one.
 func linkInPath(c *call) (hash string, domainID *int64, err error) {
 	if args := c.http.QueryArgs(); args.Has("domain_id") {
 		id, err := strconv.ParseInt(string(args.Peek("domain_id")), 10, 64)
@@ -149,6 +150,11 @@ const countWait = 300 * time.Millisecond
 // answerLink answers with a link, its clicks and its tag, as GET /api/v1/links/{hash}. Numbers that the stores do not
 // give in time are null: the call may have changed the link.
 func (a *API) answerLink(c *call, link schema.Link) error {
+	return a.answerLinkAs(c, fasthttp.StatusOK, link)
+}
+
+// answerLinkAs is answerLink with a status.
+func (a *API) answerLinkAs(c *call, status int, link schema.Link) error {
 	ctx, cancel := context.WithTimeout(c.ctx, countWait)
 	defer cancel()
 	full := fullLink{linkFields: newLinkFields(a.shortener, link)}
@@ -164,7 +170,7 @@ func (a *API) answerLink(c *call, link schema.Link) error {
 		a.log.Warn("cannot read numbers of a link", "request_id", request.ID(c.http), "error", errors.Join(err, unread))
 	}
 	c.http.Response.Header.Set(fasthttp.HeaderETag, tagOf(link))
-	return answer(c.http, fasthttp.StatusOK, linkAnswer{true, full})
+	return answer(c.http, status, linkAnswer{true, full})
 }
 
 // countSoon returns the clicks of a link. It ends with ctx, although the click store may take longer to give up.
@@ -213,6 +219,9 @@ func newLinkFields(shortener *links.Shortener, link schema.Link) linkFields {
 	}
 	if link.ExpiredURL != "" {
 		full.ExpiredURL = &link.ExpiredURL
+	}
+	if link.ExternalID != "" {
+		full.ExternalID = &link.ExternalID
 	}
 	full.Rules = []schema.Rule{}
 	if e := link.Behaviour; e != nil {

@@ -60,7 +60,8 @@ func TestFullLink(t *testing.T) {
 			"title": "", "former_hashes": []any{},
 			"tags": []any{}, "is_active": true, "expires_at": nil, "expired_url": nil, "forward_query": false, "rules": []any{},
 			"variants": nil, "card": nil, "has_password": false, "max_clicks": nil, "path_mode": "none", "clicks_left": nil,
-			"clicks": json.Number("0")}
+			"external_id": nil,
+			"clicks":      json.Number("0")}
 		wantLink(t, link, want)
 		if at, _ := link["created_at"].(string); len(link) != len(want)+2 || !isoTime.MatchString(at) ||
 			link["updated_at"] != at {

@@ -137,6 +137,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodGet, pathDomains, request.Constant, a.listDomains)
 	a.route(fasthttp.MethodGet, pathLink, request.Reads, a.ofLink(a.readLink))
 	a.route(fasthttp.MethodPatch, pathLink, request.Passwords, a.ofLink(a.editLink))
+	a.route(fasthttp.MethodPut, pathLink, request.Passwords, a.putLink)
 	a.route(fasthttp.MethodDelete, pathLink, request.Constant, a.ofLink(a.deleteLink))
 	a.route(fasthttp.MethodPost, pathRestore, request.Reads, a.restoreLink)
 	a.route(fasthttp.MethodGet, pathStats, request.Reads, a.ofLink(a.linkStats))

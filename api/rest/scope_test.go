@@ -46,6 +46,7 @@ var scopeCases = []scopeCase{
 	{"POST /api/v1/links/bulk/edit", "", `{"links":[{"hash":"none"}],"add_tags":["x"]}`, []string{writeLinks}},
 	{"POST /api/v1/links/bulk/delete", "", `{"links":[{"hash":"none"}]}`, []string{writeLinks}},
 	{"PATCH /api/v1/links/{hash}", "/api/v1/links/HASH", `{"title":"x"}`, []string{writeLinks}},
+	{"PUT /api/v1/links/{hash}", "/api/v1/links/ext:id", `{"long_url":"https://example.com/"}`, []string{writeLinks}},
 	{"DELETE /api/v1/links/{hash}", "/api/v1/links/none", "", []string{writeLinks}},
 	{"POST /api/v1/links/{hash}/restore", "/api/v1/links/none/restore", "", []string{writeLinks}},
 	{"GET /api/v1/stats/{hash}", "/api/v1/stats/HASH", "", []string{readReports}},

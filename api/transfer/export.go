@@ -27,7 +27,7 @@ var exportColumns = []string{
 	csvfile.BOM + fieldShortURL, "alias", fieldHost, links.FieldLongURL, links.FieldTitle, links.FieldTags,
 	links.FieldIsActive, fieldCreatedAt, links.FieldExpiresAt, links.FieldExpiredURL, links.FieldForwardQuery,
 	links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldMaxClicks, links.FieldPathMode,
-	fieldFormer, fieldHasPassword, fieldClicks,
+	fieldFormer, fieldHasPassword, links.FieldExternalID, fieldClicks,
 }
 
 // Exporter writes links to files. Its methods may be called concurrently.
@@ -157,7 +157,7 @@ func (e *Exporter) cells(link schema.Link, clicks int64) []string {
 		strconv.FormatBool(link.ForwardQuery), formatJSON(extension.Rules), formatJSON(extension.Variants),
 		formatJSON(extension.Card), formatLimit(extension.MaxClicks),
 		string(extension.PathMode), strings.Join(link.FormerHashes, " "),
-		strconv.FormatBool(extension.Password != 0), strconv.FormatInt(clicks, 10),
+		strconv.FormatBool(extension.Password != 0), link.ExternalID, strconv.FormatInt(clicks, 10),
 	}
 	for i, cell := range cells {
 		cells[i] = csvfile.Guard(cell)

@@ -43,7 +43,7 @@ func (f *fixture) export(t *testing.T, accountID int64) (file string) {
 func TestExport(t *testing.T) {
 	f := newFixture(t)
 	const header = "\ufeffshort_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url," +
-		"forward_query,rules,variants,card,max_clicks,path_mode,former_hashes,has_password,clicks\r\n"
+		"forward_query,rules,variants,card,max_clicks,path_mode,former_hashes,has_password,external_id,clicks\r\n"
 	if file := f.export(t, f.account); file != header {
 		t.Errorf("%q of an empty account", file)
 	}
@@ -60,15 +60,15 @@ func TestExport(t *testing.T) {
 		rows := map[int64]string{
 			a.Ordinal: fmt.Sprintf(`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go `+
 				`news,true,`+
-				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,,false,%d`, behaviourCells,
-				10*a.ID),
+				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,,false,order/1%%,%d`,
+				behaviourCells, 10*a.ID),
 			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,`+
-				`,,,,,,false,%d`,
+				`,,,,,,false,'=1,%d`,
 				b.CreatedAt.UTC().Format("2006-01-02T15:04:05-07:00"), 10*b.ID),
 			q.Ordinal: fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,`+
-				`2020-01-01T00:00:00+00:00,,,false,,,,,,,false,%d`, 10*q.ID),
+				`2020-01-01T00:00:00+00:00,,,false,,,,,,,false,,%d`, 10*q.ID),
 			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,`+
-				`false,,,,,,,false,%d`, 10*title.ID),
+				`false,,,,,,,false,,%d`, 10*title.ID),
 		}
 		want := header
 		for ordinal := range int64(10) {

@@ -150,7 +150,7 @@ var layouts = []layout{
 		"rules": links.FieldRules, "variants": links.FieldVariants, "card": links.FieldCard,
 		"maxclicks": links.FieldMaxClicks, "formerhashes": fieldFormer,
 		"password": links.FieldPassword, "haspassword": fieldHasPassword,
-		"pathmode": links.FieldPathMode,
+		"pathmode": links.FieldPathMode, "externalid": links.FieldExternalID,
 	}, true},
 	{Clicks, [][]string{{"alias", "date", "clicks"}, {"hash", "date", "clicks"}, {"shorturl", "date", "clicks"}},
 		map[string]string{

@@ -36,11 +36,11 @@ type exported struct {
 var exports = map[string]exported{
 	"linkstream": {transfer.Linkstream, lines(
 		`short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,rules,`+
-			`variants,card,max_clicks,path_mode,clicks`,
+			`variants,card,max_clicks,path_mode,external_id,clicks`,
 		`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go news,true,`+
 			`2024-02-29T12:00:00+02:00,`+
-			`2099-01-02T03:04:05+00:00,https://example.com/over,true,`+behaviourCells+`,12`,
-		`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,,,,false,,,,,,0`,
+			`2099-01-02T03:04:05+00:00,https://example.com/over,true,`+behaviourCells+`,order/1%,12`,
+		`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,,,,false,,,,,,'=1,0`,
 	), []schema.Link{
 		{Hash: "aBc1234", URL: "https://example.com/a?x=1&y=2", Title: `A, "quoted" title`, Tags: []string{"go", "news"},
 			Active:    true,
@@ -51,8 +51,9 @@ var exports = map[string]exported{
 					URL: "https://example.com/i"}},
 				Variants: []schema.Variant{{Name: "x", URL: "https://example.com/x", Weight: 99},
 					{Name: "y", URL: "https://example.com/y", Weight: 1}},
-				Shares: strings.Repeat("a", 99) + "b", Card: &schema.Card{Title: "T"}, MaxClicks: 1000}},
-		{Host: "go.example.com", Hash: "-x", URL: "https://example.com/b", Title: "=1+1"},
+				Shares: strings.Repeat("a", 99) + "b", Card: &schema.Card{Title: "T"}, MaxClicks: 1000},
+			ExternalID: "order/1%"},
+		{Host: "go.example.com", Hash: "-x", URL: "https://example.com/b", Title: "=1+1", ExternalID: "=1"},
 	}, []string{"Clicks"}},
 	"a spreadsheet": {transfer.Linkstream, lines("URL;Custom Alias", "https://example.com/a;one",
 		"https://example.com/b;two"),

@@ -108,6 +108,7 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 		it.request.Behaviour.PathMode = strconv.Quote(mode)
 	}
 	it.former = strings.Fields(cells[fieldFormer])
+	it.request.ExternalID = cells[links.FieldExternalID]
 	it.password(cells, r.layout.format)
 	if it.alias == "" && it.request.Malformed[links.FieldCustomAlias] == nil {
 		it.note(noteAlias)

@@ -13,7 +13,8 @@
 //	format      needs                  also reads
 //	linkstream  long_url (or url,      alias (or custom_alias, hash, short_code, keyword), domain, title, tags,
 //	            original_url)          is_active, created_at, expires_at, expired_url, forward_query, rules, variants,
-//	                                   card (as JSON), max_clicks, password, short_url (or bitlink), clicks
+//	                                   card (as JSON), max_clicks, password, external_id, short_url (or
+//	                                   bitlink), clicks
 //	shlink      shortCode, longUrl     domain, shortUrl, title, tags, createdAt, visits
 //	kutt        address, target        domain, description, created_at, expire_in, banned, password, visit_count
 //	yourls      keyword, url           title, timestamp, clicks
@@ -67,6 +68,7 @@
 //     becomes a link.
 //   - A domain that the account has verified is used. Links of other hosts come to Options.DomainID: by default the
 //     default domain. Report.Hosts says which.
+//   - An external ID is kept. A row whose ID another link of the account has is an error.
 //   - The time of creation is kept. The place in lists, which are in the order in which links were added, is not.
 //   - A time of expiry may be in the past: such a link has an answer for its visitors, too.
 //   - Clicks become imported clicks of the link: see schema.History. Their source is the format, and their day is the

@@ -152,13 +152,13 @@ func (c Caller) Try(t *testing.T, method, path, body string, header ...string) (
 func (c Caller) Get(t *testing.T, path string) Answer { return c.Call(t, http.MethodGet, path, "") }
 
 // Shorten posts the fields, valid or not.
-func (c Caller) Shorten(t *testing.T, fields Object) Answer {
+func (c Caller) Shorten(t *testing.T, fields Object, header ...string) Answer {
 	t.Helper()
 	body, err := json.Marshal(fields)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Call(t, http.MethodPost, "/api/v1/shorten", string(body))
+	return c.Call(t, http.MethodPost, "/api/v1/shorten", string(body), header...)
 }
 
 // Link creates a link and returns the body of the answer.

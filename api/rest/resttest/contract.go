@@ -51,6 +51,7 @@ func Test(t *testing.T, s System) {
 		"additions: changes":          testChanges,
 		"additions: since":            testSince,
 		"additions: export":           testExport,
+		"additions: external IDs":     testExternal,
 		"additions: forms":            testForms,
 		"additions: times":            testTimes,
 		"additions: days":             testDays,
