@@ -38,11 +38,19 @@ func testHistory(t *testing.T, s System) {
 		}
 	}
 	wantImported(t, owner, alias, tag, 0, nil)
+	live := owner.Live(t, "/api/v1/links/"+alias+"/live")
+	shown := func(clicks int64) {
+		t.Helper()
+		for e := live.Next(t); Number(t, e.Counts, "total_clicks") != clicks; {
+			e = live.Next(t)
+		}
+	}
 	put(path, historyOf(dayJSON(2, "300"), dayJSON(40, "1000"), dayJSON(3, "0")), 1300)
 	put("/api/v1/links/"+alias+"/history/old-site_2", historyOf(dayJSON(2, "7")), 7)
 	put("/api/v1/links/"+other+"/history/bitly", historyOf(dayJSON(1, "20")), 20)
 	wantImported(t, owner, alias, tag, 1307, map[string]string{"0": "0", "2": "307"})
 	wantImported(t, owner, other, tag, 20, map[string]string{"1": "20"})
+	shown(1307)
 
 	got := owner.Get(t, path).Want(t, http.StatusOK).Body
 	Shape{"success": yes, "source": text, "clicks": integer, "days": array}.Check(t, got)
@@ -57,6 +65,8 @@ func testHistory(t *testing.T, s System) {
 		owner.Call(t, method, path, "").Want(t, http.StatusNotFound)
 	}
 	wantImported(t, owner, alias, tag, 7, map[string]string{"0": "0", "2": "7"})
+	shown(7)
+	live.Close()
 
 	owner.Call(t, http.MethodDelete, "/api/v1/links/"+alias, "").Want(t, http.StatusOK)
 	owner.Call(t, http.MethodPut, path, historyOf()).Want(t, http.StatusNotFound)
