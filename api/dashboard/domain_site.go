@@ -10,22 +10,8 @@ import (
 // siteForm has the pages and documents of a domain besides its links, as typed.
 type siteForm struct {
 	URLs      []siteField
-	PathMode  siteChoice
+	PathMode  choiceField
 	Documents []siteField
-}
-
-// siteChoice is a field of the form with a few values.
-type siteChoice struct {
-	siteField
-	Options []siteOption
-}
-
-type siteOption struct{ Value, Label string }
-
-var pathModes = []siteOption{
-	{string(schema.PathNone), "Not found"},
-	{string(schema.PathIgnore), "Redirect to the link's destination"},
-	{string(schema.PathAppend), "Append the path to the link's destination"},
 }
 
 // siteField is a field of the form.
@@ -41,9 +27,9 @@ func newSiteForm(site schema.Site, documents schema.AppLinks) siteForm {
 			{links.FieldExpiredURL, "Expired links", "Where visitors are sent if a link has expired that says nothing else.",
 				site.ExpiredURL},
 		},
-		PathMode: siteChoice{siteField{links.FieldPathMode, "Paths behind an alias",
+		PathMode: choiceField{links.FieldPathMode, "Paths behind an alias",
 			"What becomes of /alias/more/text if no link has this name. A link may say otherwise.",
-			string(cmp.Or(site.PathMode, schema.PathNone))}, pathModes},
+			string(cmp.Or(site.PathMode, schema.PathNone)), pathModes},
 		Documents: []siteField{
 			{links.FieldAppleLinks, "Universal links of iOS", "JSON for " + schema.AppleLinksPath + ", at most 128 KiB.",
 				documents.Apple},

@@ -13,6 +13,20 @@ import (
 // maxAsked bounds how many characters of an invalid form field the page repeats.
 const maxAsked = 3 * schema.MaxURLLen
 
+// choiceField is a field of a form with a few values.
+type choiceField struct {
+	Name, Label, Hint, Text string
+	Options                 []choiceOption
+}
+
+type choiceOption struct{ Value, Label string }
+
+var pathModes = []choiceOption{
+	{string(schema.PathNone), "Not found"},
+	{string(schema.PathIgnore), "Redirect to the link's destination"},
+	{string(schema.PathAppend), "Append the path to the link's destination"},
+}
+
 // withScheme adds https:// to what looks like a host, with or without a port and a path. People leave out what browsers
 // do not show.
 func withScheme(text string) string {

@@ -24,11 +24,12 @@ const (
 	fieldOpen        = "open"         // a check box that removes the password
 )
 
-// behaviour has the fields of a link's behaviour as text: a limit, rows of rules and variants, and a card.
+// behaviour has the fields of a link's behaviour as text: a limit, a path mode, rows of rules and variants, and a card.
 type behaviour struct {
 	Rules, Variants []behaviourRow
 	Card            []behaviourInput
 	Limit           behaviourInput
+	PathMode        choiceField
 	// Password is a new password. It is not among behaviourFields, which outlast the session in the address of a page.
 	Password    behaviourInput
 	HasPassword bool   // the link has one
@@ -84,7 +85,7 @@ var (
 		for i := range schema.MaxVariants {
 			names = append(names, namesOf(rowField(links.FieldVariants, i), variantInputs)...)
 		}
-		return append(names, append(namesOf(links.FieldCard, cardInputs), links.FieldMaxClicks)...)
+		return append(names, append(namesOf(links.FieldCard, cardInputs), links.FieldMaxClicks, links.FieldPathMode)...)
 	}()
 )
 
@@ -120,6 +121,9 @@ func typedBehaviour(get func(field string) string) (b behaviour) {
 	b.Card = typedInputs(get, links.FieldCard, cardInputs)
 	b.Limit = behaviourInput{Name: links.FieldMaxClicks, Label: "Visitors until it expires", Example: "any number",
 		Text: cut(get(links.FieldMaxClicks), maxAsked)}
+	b.PathMode = choiceField{links.FieldPathMode, "Paths behind the alias",
+		"What becomes of /alias/more/text if no link has this name.", cut(get(links.FieldPathMode), maxAsked),
+		append([]choiceOption{{"", "As the domain says"}}, pathModes...)}
 	b.Password = behaviourInput{Name: links.FieldPassword, Label: "Password for visitors",
 		Text: cut(get(links.FieldPassword), maxAsked)}
 	b.HasPassword, b.Open = get(fieldHasPassword) == "true", get(fieldOpen) == "true"
@@ -224,6 +228,7 @@ func behaviourOf(e *schema.Behaviour, zone *time.Location) behaviour {
 	if e.MaxClicks != 0 {
 		texts[links.FieldMaxClicks] = strconv.FormatInt(e.MaxClicks, 10)
 	}
+	texts[links.FieldPathMode] = string(e.PathMode)
 	if e.Password != 0 {
 		texts[fieldHasPassword] = "true"
 	}
@@ -288,6 +293,12 @@ func (b behaviour) extension(old *schema.Behaviour, zone *time.Location) (x link
 		x.MaxClicks = jsonText(b.Limit.Text) // which the API's rules refuse
 	case old.MaxClicks != 0:
 		x.MaxClicks = "null"
+	}
+	switch {
+	case b.PathMode.Text != "":
+		x.PathMode = jsonText(b.PathMode.Text)
+	case old.PathMode != schema.PathDefault:
+		x.PathMode = "null"
 	}
 	switch {
 	case b.Open && old.Password != 0:
@@ -357,7 +368,8 @@ func jsonText(value any) string {
 
 // IsEmpty reports whether the form has nothing but empty fields.
 func (b behaviour) IsEmpty() bool {
-	return len(b.Rules)+len(b.Variants) == 0 && textOf(b.Card)+b.Limit.Text+b.Password.Text == "" && !b.HasPassword
+	return len(b.Rules)+len(b.Variants) == 0 && !b.HasPassword &&
+		textOf(b.Card)+b.Limit.Text+b.PathMode.Text+b.Password.Text == ""
 }
 
 // Shares returns the variants with their shares of the visitors, for a bar.

@@ -16,6 +16,7 @@ var ruled = []string{
 	"variants.0.name", "red", "variants.0.url", "example.org/red", "variants.0.weight", "70",
 	"variants.1.name", "blue", "variants.1.url", "example.org/blue", "variants.1.weight", "30",
 	"card.title", "A card", "card.image", "example.org/i.png", "max_clicks", " 1000",
+	"path_mode", "append",
 }
 
 // wantInput requires a field of a page with a value.
@@ -48,16 +49,20 @@ func TestBehaviour(t *testing.T) {
 		image := "https://example.org/i.png"
 		testkit.Equal(t, "card", e.Card, &schema.Card{Title: "A card", Image: &image})
 		testkit.Equal(t, "limit", e.MaxClicks, int64(1000))
+		testkit.Equal(t, "path mode", e.PathMode, schema.PathAppend)
 		testkit.Equal(t, "variants", e.Variants, []schema.Variant{{Name: "red", URL: "https://example.org/red", Weight: 70},
 			{Name: "blue", URL: "https://example.org/blue", Weight: 30}})
 	})
 	t.Run("is in the form as it was saved, with shares and a preview", func(t *testing.T) {
 		page := b.get(path + "/edit")
-		page.want(t, http.StatusOK, "Rule 1", "Variant 2", "Image: https://example.org/i.png", "sho.rt")
+		page.want(t, http.StatusOK, "Rule 1", "Variant 2", "As the domain says", "Image: https://example.org/i.png", "sho.rt")
 		for name, value := range map[string]string{"rules.0.if.device": "mobile, tablet",
 			"rules.0.if.query": "id=*&amp;ref=a&#43;b",
 			"rules.0.if.from":  "2030-01-31T12:00", "variants.1.weight": "30", "card.title": "A card", "max_clicks": "1000"} {
 			wantInput(t, page, name, value)
+		}
+		if !strings.Contains(page.body, `<option value="append" selected>`) {
+			t.Error("the path mode is not chosen")
 		}
 		if !strings.Contains(page.body, `x="70.00%" width="30.00%"`) || strings.Contains(page.body, "rules.1.name") {
 			t.Errorf("shares or rows are missing:\n%s", page.body)
@@ -112,10 +117,10 @@ func TestBehaviour(t *testing.T) {
 	t.Run("names each problem at its field", func(t *testing.T) {
 		page := b.edit(path, "long_url", "https://example.org/", "rules.0.name", "Phones", "rules.0.if.os", "BeOS",
 			"rules.1.name", "all", "variants.0.name", "red", "variants.0.weight", "most", "card.description", "no title",
-			"max_clicks", "many")
+			"max_clicks", "many", "path_mode", "keep")
 		page.want(t, http.StatusUnprocessableEntity)
 		for _, field := range []string{"rules.0.name", "rules.0.if.os", "rules.0.url", "rules.1.if", "variants", "card.title",
-			"max_clicks"} {
+			"max_clicks", "path_mode"} {
 			if !strings.Contains(page.body, `id="`+field+`-problem"`) {
 				t.Errorf("no problem of %s in\n%s", field, page.text())
 			}
