@@ -95,7 +95,11 @@ func wantImported(t *testing.T, owner account, alias, tag string, clicks int, of
 		byDay += int(Number(t, day.(Object), "total"))
 	}
 	testkit.Equal(t, "sum of clicks_by_day", byDay, clicks)
-	link := owner.Get(t, "/api/v1/links/"+alias).Want(t, http.StatusOK).Body["link"].(Object)
+	var link Object
+	testkit.Eventually(t, "the link has its clicks in time", func() bool {
+		link = owner.Get(t, "/api/v1/links/"+alias).Want(t, http.StatusOK).Body["link"].(Object)
+		return link["clicks"] != nil
+	})
 	testkit.Equal(t, "clicks of the link", fmt.Sprint(link["clicks"]), all)
 	for _, item := range owner.Get(t, "/api/v1/links?sort=-clicks&q="+alias).Want(t, http.StatusOK).Body["data"].([]any) {
 		testkit.Equal(t, "clicks in the list", fmt.Sprint(item.(Object)["clicks"]), all)
