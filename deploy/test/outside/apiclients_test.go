@@ -45,7 +45,7 @@ func TestClients(t *testing.T) {
 				"hash": alias, "original_url": "https://example.com/ä?a=b&c", "year": float64(now.Year()),
 				"invalid": 1.0, "unsafe": "unsafe_url", "unknown": "not_found", "denied": "The API token is missing or invalid.",
 				"clicks": 1.0, "day": now.Format(time.DateOnly), "on_day": 1.0, "desktop": 1.0, "firefox": 1.0,
-				"first": alias, "active": true, "per_page": 20.0,
+				"first": alias, "active": true, "per_page": 20.0, "exported": true,
 				"title": "Edited", "tags": 1.0, "expires": 2099.0, "forever": true, "deleted": true, "gone": "not_found",
 				"tagged": 1.0, "domains": 0.0, "bulk": 1.0, "shared": true, "hides": true, "shares": 1.0, "unshared": true,
 				"people": 1.0, "system": "Linux", "most": "clicked", "openapi": "3.1.0",

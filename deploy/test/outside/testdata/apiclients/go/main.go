@@ -113,6 +113,11 @@ func list(ctx context.Context, api *client.ClientWithResponses, said map[string]
 	}
 	said["first"], said["active"], said["per_page"] =
 		links.JSON200.Data[0].Hash, links.JSON200.Data[0].IsActive, links.JSON200.Meta.PerPage
+	exported, err := api.ExportLinksWithResponse(ctx, &client.ExportLinksParams{Format: "csv"})
+	if err != nil || exported.StatusCode() != http.StatusOK {
+		return fmt.Errorf("export: %v, %s", err, exported.GetBody())
+	}
+	said["exported"] = strings.Contains(string(exported.Body), links.JSON200.Data[0].Hash)
 	return nil
 }
 

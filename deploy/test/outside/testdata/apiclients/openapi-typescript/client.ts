@@ -63,6 +63,8 @@ const page = must((await api.GET("/api/v1/links", { params: { query: { page: 1 }
 said["first"] = page.data[0]!.hash;
 said["active"] = page.data[0]!.is_active;
 said["per_page"] = page.meta.per_page;
+const all = { params: { query: { format: "csv" as const } }, parseAs: "text" as const };
+said["exported"] = must((await api.GET("/api/v1/export", all)).data as string | undefined).includes(made.hash);
 
 const path = { hash: made.hash };
 const edit = (body: components["schemas"]["LinkEdit"]) => api.PATCH("/api/v1/links/{hash}", { params: { path }, body });
