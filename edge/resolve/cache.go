@@ -346,19 +346,14 @@ func (c *cache[V]) drop(key []byte) {
 	}
 }
 
-// forget forgets all answers, and the results of flights under way.
-func (c *cache[V]) forget() {
+// dropEach drops the entries for which is returns true, and the results of flights under way. It forgets all answers.
+func (c *cache[V]) dropEach(is func(*entry[V]) bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.changes.noteAll()
 	for _, e := range c.published {
 		e.state.drop()
 	}
-}
-
-// dropEach is forget, and drops the entries for which is returns true.
-func (c *cache[V]) dropEach(is func(*entry[V]) bool) {
-	c.forget()
+	c.mu.Unlock()
 	// Entries that are published from here on were looked up after the call.
 	c.store.each(func(e *entry[V]) {
 		if is(e) {

@@ -452,8 +452,7 @@ func (r *Resolver) Drop(change schema.Change) {
 	case change.AccountID != 0:
 		r.links.dropEach(func(e *entry[linkIDs]) bool { return e.value.account == change.AccountID })
 	case change.Hash == "":
-		r.hosts.drop([]byte(change.Host))
-		r.links.forget() // which names allow paths may depend on the domain
+		r.hosts.drop([]byte(change.Host)) // another path mode asks other questions: see the marks of names
 	default:
 		r.links.drop(new(linkKey).append(domainID(change.DomainID), []byte(change.Hash)))
 	}
