@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// reusableLinks finds links by the ends of URLs: most URLs of an account differ there. A link of the table may lead
+	// targetsOf finds links by the end of a URL: most URLs of an account differ there. A link of the table may lead
 	// elsewhere by now.
-	reusableLinks = `SELECT ` + linkColumns + ` FROM link_targets t CROSS JOIN links l` + withDomain + `
-	WHERE t.account_id = $1 AND t.target = ` + endOfTarget + ` AND t.ordinal < $4 AND l.account_id = t.account_id
-		AND l.ordinal = t.ordinal AND l.url = $3 AND l.domain_id = $2 AND l.active AND NOT l.taken_down
+	targetsOf = `
+	SELECT ordinal FROM link_targets WHERE account_id = $1 AND target = substr($2, length($2) - 23) AND ordinal < $3
+	ORDER BY ordinal DESC LIMIT $4`
+	reusableLinks = selectLink + `
+	WHERE l.account_id = $1 AND l.ordinal {in: $2} AND l.url = $3 AND l.domain_id = $4 AND l.active AND NOT l.taken_down
 		AND l.password_hash = '' AND (l.expires_at IS NULL OR l.expires_at > $5)
 		AND coalesce(CAST({json: l.extension} ->> 'max_clicks' AS bigint)
 			> (SELECT CAST(coalesce(sum(spent), 0) AS bigint) FROM leases WHERE link_id = l.id), true)
-	ORDER BY t.ordinal DESC LIMIT $6`
-	endOfTarget = `substr($3, length($3) - 23)`
-	// reusablePage is how many links one statement reads.
+	ORDER BY l.ordinal DESC`
+	// reusablePage is how many links one call reads at a time.
 	reusablePage = 64
 
 	targetsLeft   = `SELECT link_count - targets_until FROM accounts WHERE id = $1`
@@ -68,18 +69,23 @@ func reusable(
 	ctx context.Context, c Conn, accountID int64, key schema.ReuseKey, at time.Time, match func(schema.Link) bool,
 ) (schema.Link, error) {
 	for before := int64(1) << 62; ; {
-		page, err := list(ctx, c, linkFields, reusableLinks, accountID, key.DomainID, key.URL, before, at, reusablePage)
+		ordinals, err := list(ctx, c, value[int64], targetsOf, accountID, key.URL, before, reusablePage)
+		if err == nil && len(ordinals) == 0 {
+			err = ErrNoRow
+		}
+		if err != nil {
+			return schema.Link{}, err
+		}
+		page, err := list(ctx, c, linkFields, reusableLinks, accountID, ordinals, key.URL, key.DomainID, at)
 		if err != nil {
 			return schema.Link{}, err
 		}
 		for _, link := range page {
-			if before = link.Ordinal; link.Redirects() && match(link) {
+			if link.Redirects() && match(link) {
 				return link, nil
 			}
 		}
-		if len(page) < reusablePage {
-			return schema.Link{}, ErrNoRow
-		}
+		before = ordinals[len(ordinals)-1]
 	}
 }
 

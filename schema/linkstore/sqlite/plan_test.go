@@ -104,7 +104,9 @@ func testPlans(t *testing.T, texts *storetest.Texts) {
 	plans.Want(t, "CreateLinks", "l.external_id = k.hash", byExternalID)
 	plans.Want(t, "ExternalLink", "", byExternalID)
 	plans.Want(t, "UpdateLink", "external_id = NULL", byExternalID)
-	plans.Want(t, "ReusableLink", "t.target", "SEARCH t USING PRIMARY KEY (account_id=? AND target=? AND ordinal<?)")
+	plans.Want(t, "ReusableLink", "link_targets", "PRIMARY KEY (account_id=? AND target=? AND ordinal<?)")
+	plans.Want(t, "ReusableLink", "l.ordinal",
+		"SEARCH l USING INDEX sqlite_autoindex_links_2 (account_id=? AND ordinal=?)")
 	plans.Want(t, "OwnedLinks", "", "SEARCH n USING INDEX links_of_account (account_id=? AND hash=?)")
 	plans.Want(t, "RestoreLink", "hash = $2", "USING INDEX links_of_account (account_id=? AND hash=?)")
 	plans.Want(t, "TagCounts", "", "SEARCH links USING COVERING INDEX links_by_tags (account_id=?)")

@@ -27,7 +27,7 @@ CREATE TRIGGER tell_link AFTER UPDATE ON links FOR EACH ROW WHEN ((OLD.ordinal >
 -- Where links lead, for accounts that reuse links: see package linkstore.
 ALTER TABLE accounts ADD COLUMN targets_until bigint NOT NULL DEFAULT 0; -- the ordinal of the last link in link_targets
 CREATE TABLE link_targets (
-    account_id bigint NOT NULL REFERENCES accounts (id),
+    account_id bigint NOT NULL, -- a foreign key would cost more than the row; see keep_owner
     target     text   COLLATE "C" NOT NULL, -- the end of a URL that the link has or had
     ordinal    bigint NOT NULL, -- of the link, also of a deleted one times -1
     PRIMARY KEY (account_id, target, ordinal)

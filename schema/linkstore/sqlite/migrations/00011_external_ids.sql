@@ -29,7 +29,7 @@ END;
 -- Where links lead, for accounts that reuse links: see package linkstore.
 ALTER TABLE accounts ADD COLUMN targets_until INTEGER NOT NULL DEFAULT 0; -- the ordinal of the last link in link_targets
 CREATE TABLE link_targets (
-    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    account_id INTEGER NOT NULL,
     target     TEXT    NOT NULL, -- the end of a URL that the link has or had
     ordinal    INTEGER NOT NULL, -- of the link, also of a deleted one times -1
     PRIMARY KEY (account_id, target, ordinal)
