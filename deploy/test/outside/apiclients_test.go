@@ -50,6 +50,7 @@ func TestClients(t *testing.T) {
 				"tagged": 1.0, "domains": 0.0, "bulk": 1.0, "shared": true, "hides": true, "shares": 1.0, "unshared": true,
 				"people": 1.0, "system": "Linux", "most": "clicked", "openapi": "3.1.0",
 				"trashed": float64(now.Year()), "restored": alias, "changed": alias, "absent": "not_found", "removed": 1.0,
+				"external": true, "imported": 3.0, "old_day": "2024-01-02", "forgotten": true,
 				"qr": true, "scopes": 4.0, "rotated": true, "asked": true, "delivery": "webhook.test", "resent": true,
 				"hook_off": true,
 				"hook_url": "https://hooks.example.com/", "hooks": 1.0, "unhooked": true,

@@ -35,7 +35,7 @@ func run(ctx context.Context) error {
 	}
 	said := map[string]any{}
 	for _, part := range []func(context.Context, *client.ClientWithResponses, map[string]any) error{
-		create, readStats, readReports, list, manage, undo, share, hear, assist, describe, deny,
+		create, readStats, readReports, list, putAndImport, manage, undo, share, hear, assist, describe, deny,
 	} {
 		if err := part(ctx, api, said); err != nil {
 			return err
@@ -279,6 +279,41 @@ func hear(ctx context.Context, api *client.ClientWithResponses, said map[string]
 		return fmt.Errorf("delete it: %v, %s", err, deleted.GetBody())
 	}
 	said["unhooked"] = deleted.JSON200.Success
+	return nil
+}
+
+// putAndImport makes a link by an external ID, which it deletes, and imports clicks of the link that create has made.
+func putAndImport(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	alias := os.Getenv("API_ALIAS")
+	external := "ext:of-" + alias
+	put, err := api.PutLinkWithResponse(ctx, external, nil, client.LinkRequest{LongUrl: "https://example.com/put"})
+	if err != nil || put.JSON201 == nil || put.JSON201.Link.ExternalId == nil {
+		return fmt.Errorf("put: %v, %s", err, put.GetBody())
+	}
+	said["external"] = "ext:"+*put.JSON201.Link.ExternalId == external
+	if gone, err := api.DeleteLinkWithResponse(ctx, external, nil); err != nil || gone.JSON200 == nil {
+		return fmt.Errorf("delete: %v, %s", err, gone.GetBody())
+	}
+	var day client.HistoryDay
+	if err := json.Unmarshal([]byte(`{"date":"2024-01-02","clicks":3}`), &day); err != nil {
+		return err
+	}
+	imported, err := api.SetHistoryWithResponse(ctx, alias, "bitly", nil,
+		client.HistoryRequest{Days: []client.HistoryDay{day}})
+	if err != nil || imported.JSON200 == nil {
+		return fmt.Errorf("import clicks: %v, %s", err, imported.GetBody())
+	}
+	said["imported"] = imported.JSON200.Clicks
+	read, err := api.GetHistoryWithResponse(ctx, alias, "bitly", nil)
+	if err != nil || read.JSON200 == nil || len(read.JSON200.Days) != 1 {
+		return fmt.Errorf("read imported clicks: %v, %s", err, read.GetBody())
+	}
+	said["old_day"] = read.JSON200.Days[0].Date.String()
+	forgotten, err := api.DeleteHistoryWithResponse(ctx, alias, "bitly", nil)
+	if err != nil || forgotten.JSON200 == nil {
+		return fmt.Errorf("take imported clicks away: %v, %s", err, forgotten.GetBody())
+	}
+	said["forgotten"] = forgotten.JSON200.Success
 	return nil
 }
 

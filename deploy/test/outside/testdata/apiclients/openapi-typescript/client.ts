@@ -79,6 +79,15 @@ said["expires"] = new Date(edited.expires_at!).getUTCFullYear();
 must((await edit({ expires_at: null })).data);
 const link = must((await api.GET("/api/v1/links/{hash}", { params: { path, query: { domain_id: 0 } } })).data).link;
 said["forever"] = link.expires_at === null;
+const external = { params: { path: { hash: "ext:of-" + made.hash } } };
+const put = must((await api.PUT("/api/v1/links/{hash}", { ...external, body: { long_url: "https://example.com/put" } })).data);
+said["external"] = put.link.external_id === "of-" + made.hash;
+must((await api.DELETE("/api/v1/links/{hash}", external)).data);
+const old = { params: { path: { ...path, source: "bitly" } } };
+const day = { date: "2024-01-02", clicks: 3 };
+said["imported"] = must((await api.PUT("/api/v1/links/{hash}/history/{source}", { ...old, body: { days: [day] } })).data).clicks;
+said["old_day"] = must((await api.GET("/api/v1/links/{hash}/history/{source}", old)).data).days[0]!.date;
+said["forgotten"] = must((await api.DELETE("/api/v1/links/{hash}/history/{source}", old)).data).success;
 said["deleted"] = must((await api.DELETE("/api/v1/links/{hash}", { params: { path } })).data).success;
 const gone = must((await api.GET("/api/v1/links/{hash}", { params: { path } })).error);
 if (!("error" in gone)) {
