@@ -90,7 +90,6 @@ func (r *run) measureRedirects(ctx context.Context, service *system.Service, vis
 const (
 	lowRate  = 1000 // at which the answer has the CPU time
 	sloSteps = 5    // of the search for the highest rate: the last one is a 32nd of the highest rate
-	sloRetry = 0.9  // of a rate that does not hold in all rounds
 )
 
 // answer answers what engineers ask: how many redirects per second within the limit of the latency, and how many cores
@@ -137,8 +136,8 @@ func (r *run) searchRate(ctx context.Context, c *contender.Contender) (float64, 
 		}
 		r.logf("search for %v: asked for %.0f, the highest rate is %.0f to %.0f", &r.cfg.SLO, rate, low, high)
 	}
-	for ; low >= 1; low *= sloRetry {
-		low = math.Round(low)
+	for _, next := range []float64{0.9, 0.7, 0.5, 0.5, 0} { // parts of a rate that does not hold in all rounds
+		low = max(1, math.Round(low))
 		if err := r.openLoopAt(ctx, "redirect", low, []*contender.Contender{c}); err != nil {
 			return 0, err
 		}
@@ -149,6 +148,7 @@ func (r *run) searchRate(ctx context.Context, c *contender.Contender) (float64, 
 		if !r.Saturated("redirect", c.Name, low) && within.Median() <= millis(r.cfg.SLO.Limit.Nanoseconds()) {
 			return low, nil
 		}
+		low *= next
 	}
 	return 0, nil
 }
