@@ -204,7 +204,7 @@ var readers = map[string]func(string) (any, error){
 	columnAlias: text, columnDomain: text, columnLongURL: text, "title": text, "expires_at": moment, "expired_url": text,
 	"password": text, columnTags: func(cell string) (any, error) { return strings.Fields(cell), nil },
 	"forward_query": truth, columnActive: truth, "max_clicks": limit,
-	"rules": value, "variants": value, "card": value, "path_mode": text,
+	"rules": value, "variants": value, "card": value, "path_mode": text, "external_id": text,
 	columnShortURL: text, "created_at": nil, "clicks": nil, columnHasPassword: nil, columnFormer: nil,
 }
 
