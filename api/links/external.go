@@ -198,7 +198,10 @@ func (s *Shortener) putOver(
 		return link, err
 	}
 	renamed := edit.Alias != nil
-	if edit.Unchanged = unchanged; inTrash {
+	if edit.Unchanged = unchanged; inTrash && renamed {
+		if err := s.checkFree(ctx, link, *edit.Alias); err != nil {
+			return link, d.ofAlias(err)
+		}
 		edit.Alias = nil
 	}
 	now := currentTime()
@@ -231,6 +234,17 @@ func (s *Shortener) putOver(
 		return link, errFaster
 	}
 	return link, err
+}
+
+// checkFree returns an error if another link has an alias which a link of the trash is about to get.
+func (s *Shortener) checkFree(ctx context.Context, link schema.Link, alias string) error {
+	found, err := s.links.LinksByHash(ctx, []schema.LinkKey{{DomainID: link.DomainID, Hash: alias}})
+	for _, other := range found {
+		if other.ID != link.ID && (other.AccountID != link.AccountID || other.Stopped != schema.Deleted) {
+			return InvalidFields(map[string][]string{FieldAlias: {aliasInUse}})
+		}
+	}
+	return err
 }
 
 // allOf returns the edit that gives a link everything that a request describes.

@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -99,6 +100,40 @@ func TestFileOfClicks(t *testing.T) {
 			{Date: "2024-01-02", Total: 30}})
 		testkit.Equal(t, "history of b", f.history(t, "b", "yourls"), []schema.DayCount{{Date: "2013-06-07", Total: 5}})
 	}
+}
+
+// TestClicksOfManySources fills the sources of a link. Those of other links are imported.
+func TestClicksOfManySources(t *testing.T) {
+	f := newFixture(t)
+	file := lines("keyword,url,timestamp,clicks", "a,https://example.com/a,2013-06-07 08:09:10,41")
+	for _, source := range []string{"one", "two", "three", "four", "five"} {
+		f.with(t, file, transfer.Options{Source: source})
+	}
+	more := file + lines("b,https://example.com/b,2013-06-07 08:09:10,5")
+	_, report := f.with(t, more, transfer.Options{Source: "six"})
+	counts(t, report, 1, 1, 0)
+	testkit.Equal(t, "clicks", report.Clicks, 5)
+	testkit.Equal(t, "history of b", f.history(t, "b", "six"), []schema.DayCount{{Date: "2013-06-07", Total: 5}})
+	_, report = f.with(t, lines("alias,date,clicks", "a,20240102,30", "b,20240102,1"), transfer.Options{Source: "six"})
+	counts(t, report, 0, 1, 1)
+	testkit.Equal(t, "history of b by day", f.history(t, "b", "six"), []schema.DayCount{{Date: "2024-01-02", Total: 1}})
+}
+
+// TestLargeObjects has an object that would take many times its size.
+func TestLargeObjects(t *testing.T) {
+	f := newFixture(t)
+	file := `[{"slug":"a","url":"https://example.com/a"},{"slug":"b","url":"https://example.com/b","x":[` +
+		strings.Repeat("{},", 8<<20) + `{}]},{"slug":"c","url":"https://example.com/c"}]`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	report, err := f.Preview(t.Context(), f.account, strings.NewReader(file), transfer.Options{})
+	testkit.Must(t, err)
+	runtime.ReadMemStats(&after)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 20*uint64(len(file)) { // objects take 50 times as much
+		t.Errorf("%d bytes were allocated", allocated)
+	}
+	counts(t, report, 2, 0, 1)
+	testkit.Equal(t, "problem", report.Errors[0].Reason, "The link is no object of at most 64 KiB.")
 }
 
 func TestMappedColumns(t *testing.T) {

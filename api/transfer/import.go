@@ -193,8 +193,15 @@ func (s *session) read(stop <-chan struct{}) (c chunk) {
 	return c
 }
 
-// choose decides on which domain the link of a row is.
+// choose decides on which domain the link of a row is, and counts the row for its host.
 func (s *session) choose(it *item) {
+	if s.place(it) {
+		s.countHost(it)
+	}
+}
+
+// place decides on which domain the link of a row is. It returns false if the row names no valid one.
+func (s *session) place(it *item) bool {
 	id, own := s.domains[it.host]
 	if host, _, inPath := strings.Cut(strings.ToLower(it.alias), "/"); inPath {
 		if _, own := s.domains[host]; own {
@@ -203,12 +210,17 @@ func (s *session) choose(it *item) {
 	}
 	switch {
 	case it.request.Malformed[links.FieldDomainID] != nil:
-		return
+		return false
 	case own && id != 0:
 		it.request.DomainID = &id
 	case !own:
 		it.request.DomainID = s.options.DomainID
 	}
+	return true
+}
+
+// countHost counts a row for its host.
+func (s *session) countHost(it *item) {
 	i := slices.IndexFunc(s.report.Hosts, func(h HostUse) bool { return h.Host == it.host })
 	if i < 0 {
 		if len(s.report.Hosts) == maxHosts {

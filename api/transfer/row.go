@@ -19,6 +19,7 @@ import (
 const (
 	noteClicks    = "Clicks are counted as imported ones, on the day on which the link was made: see reports."
 	noteCounted   = "Clicks on links that are here already, and have clicks here, are not added to them."
+	noteSources   = "A link has clicks of five other services already: those of this file are left out."
 	noteNumber    = "A count of clicks that is no number, or above a billion, is left out."
 	noteCreatedAt = "A time of creation that cannot be read, is in the future or before 1990 is replaced by that of the " +
 		"import."
@@ -226,11 +227,12 @@ func validTag(tag string) string {
 // and spreadsheets'. A time without a zone is in UTC.
 var timeLayouts = []string{
 	"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05", "2006-01-02 15:04",
-	"2006-01-02",
+	"2006-01-02", "20060102",
 }
 
 func parseTime(text string) (time.Time, bool) {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 { // Unix time
+	// Unix time, if it is late enough: 20260131 is a date.
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= earliest.Unix() {
 		if n > 1e11 {
 			return time.UnixMilli(n).UTC(), true
 		}

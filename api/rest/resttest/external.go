@@ -214,6 +214,11 @@ func testPutOver(t *testing.T, s System) {
 			was := linkOf(t, owner.put(t, "gone", target), []int{http.StatusCreated, http.StatusOK}[i])
 			owner.Call(t, http.MethodDelete, ext("gone"), "").Want(t, http.StatusOK)
 			owner.put(t, "gone", target, "If-Match", "*").Want(t, http.StatusPreconditionFailed)
+			taken := label()
+			owner.Alias(t, taken, "https://example.com/")
+			owner.put(t, "gone", fmt.Sprintf(`{"long_url":"https://example.com/back","alias":%q}`, taken)).
+				WantError(t, http.StatusUnprocessableEntity, "alias")
+			owner.Call(t, http.MethodGet, ext("gone"), "").Want(t, http.StatusNotFound) // it is in the trash still
 			body := fmt.Sprintf(`{"long_url":"https://example.com/back","title":"B","alias":%q}`, alias)
 			link := linkOf(t, owner.put(t, "gone", body, "If-None-Match", "*"), http.StatusOK)
 			if alias == "" {
