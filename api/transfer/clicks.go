@@ -237,8 +237,8 @@ func (s *session) readDays() (*dayFile, error) {
 		case err != nil:
 			return nil, err
 		case len(file.rows) == maxDays || len(file.links) == maxDayLinks:
-			return nil, schema.ClientErrorf(schema.CodeInvalid, "The file has more than %d rows or %d links. Import it in parts,"+
-				" each with all days of its links.", maxDays, maxDayLinks)
+			return nil, schema.ClientErrorf(schema.CodeInvalid, "The file has more than %d rows or %d links. Import it in "+
+				"parts, each with all days of its links.", maxDays, maxDayLinks)
 		}
 		it := s.reader.items(rec, now)[0]
 		it.request.AccountID = s.account
@@ -289,7 +289,8 @@ func (s *session) findLinks(items []*item) error {
 			link = found[it.key()]
 		}
 		if link.ID == 0 || link.AccountID != s.account || link.Stopped == schema.Deleted || it.alias == "" {
-			s.failRow(it, links.FieldCustomAlias, "You have no link with this alias on this domain: import the links first.")
+			s.failRow(it, links.FieldCustomAlias,
+				"You have no link with this alias on this domain: import the links first.")
 		} else {
 			it.outcome, it.link, it.request.LongURL = Present, link, link.URL
 		}

@@ -38,7 +38,6 @@ type item struct {
 	alias   string // that of the row, "" if it has none
 	former  []string
 	clicks  int64
-	date    string      // of the clicks, in a file of clicks
 	link    schema.Link // that was created, or is present
 	notes   []string
 	errors  []RowError // what CreateAll cannot find: the row is not created
