@@ -49,12 +49,14 @@ func (e *env) fillLinks(t *testing.T, links *linkstore.Store, account schema.Acc
 				CreatedAt: now,
 				ExpiresAt: later, Behaviour: &schema.Behaviour{MaxClicks: 1000}},
 			{Hash: "deleted", URL: "https://example.com/", Active: true, CreatedAt: now},
-			{Hash: "former/1", URL: "https://example.com/", Active: true, CreatedAt: now}},
+			{Hash: "former/1", URL: "https://example.com/", Active: true, CreatedAt: now, ExternalID: "order/4711"}},
 		Answer: func([]schema.Link, []error) ([]byte, error) { return []byte("answer"), nil }}
 	testkit.Must(t, links.CreateLinks(ctx, &call))
 	testkit.Must(t, links.DeleteLink(ctx, call.Links[1], now))
 	names := call.Links[2].Names().Rename("renamed")
 	testkit.Must(t, links.UpdateLink(ctx, &call.Links[2], schema.LinkEdit{Names: &names}, now))
+	_, err = links.NoteTargets(ctx, account.ID, 100)
+	testkit.Must(t, err)
 	testkit.Must(t, links.AddLeaseHolder(ctx, holder))
 	_, err = links.TakeLease(ctx, holder, schema.LimitLease{LinkID: call.Links[0].ID, Call: 1})
 	testkit.Must(t, err)
@@ -122,6 +124,10 @@ func owned(t *testing.T, links schema.Database, now time.Time) (all []any) {
 	account, err := links.AccountByEmail(ctx, owner)
 	read(account, err)
 	read(links.Tokens(ctx, account.ID))
+	read(links.ExternalLink(ctx, account.ID, "order/4711", now))
+	left, err := links.NoteTargets(ctx, account.ID, 1)
+	testkit.Equal(t, "links whose targets are not noted", left, 0)
+	testkit.Must(t, err)
 	read(links.Sessions(ctx, account.ID, now))
 	domains, err := links.Domains(ctx, account.ID)
 	read(domains, err)
