@@ -20,6 +20,7 @@ const (
 
 // pages are those of the manual, in order.
 var pages = []string{"deploy/README.md", "deploy/manual/install.md", "deploy/manual/operate.md",
+	"deploy/manual/move.md",
 	"deploy/manual/watch.md", "deploy/manual/backup.md", "deploy/manual/scale.md", "deploy/manual/reference.md"}
 
 // A block is what stands between two lines ``` of the manual. What follows ``` says what it is:
