@@ -50,7 +50,7 @@ const (
 	WHERE id = ` + holderOf
 	setNamesTakenDown = `
 	UPDATE links SET taken_down = $3
-	WHERE domain_id = $1 AND hash {among}` + formerOf + `l.id = ` + holderOf + `{end}`
+	WHERE domain_id = $1 AND former_of = ` + holderOf + ` AND hash {among}` + formerOf + `l.id = ` + holderOf + `{end}`
 )
 
 // freeDeleted adds the statements that free a name of a deleted link of an account, for another one of its links. If

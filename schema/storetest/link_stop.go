@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"testing"
 
 	"linkstream/schema"
@@ -101,4 +102,18 @@ func SetActive(tb testing.TB, store schema.LinkStore, domainID int64, hash strin
 	link, err := schema.FindLink(tb.Context(), store, domainID, hash)
 	testkit.Must(tb, err)
 	testkit.Must(tb, store.UpdateLink(tb.Context(), &link, schema.LinkEdit{Active: &active}, link.UpdatedAt))
+}
+
+// TestTakenNames requires that a take-down of a link spares a link that an api of 1.0.0 has given one of its former
+// hashes: it deletes the row of a deleted name and leaves the list of former hashes as it is.
+func TestTakenNames(t *testing.T, store schema.Database, exec func(statement string)) {
+	owner := addAccount(t, store, "names@example.org")
+	gone := renamed(t, store, owner.ID, 0, "stale-a", "stale-b")
+	testkit.Must(t, store.DeleteLink(t.Context(), gone, hour(2)))
+	exec(`DELETE FROM links WHERE domain_id = 0 AND hash = 'stale-a'`)
+	anew := addLink(t, store, owner.ID, 0, "stale-a")
+	testkit.Must(t, store.SetTakenDown(t.Context(), 0, "stale-b", true))
+	got, err := schema.FindLink(t.Context(), store, 0, "stale-a")
+	testkit.Must(t, err)
+	testkit.Equal(t, "link made anew", fmt.Sprint(got.ID, got.Stopped), fmt.Sprint(anew.ID, anew.Stopped))
 }

@@ -124,6 +124,13 @@ func TestFolding(t *testing.T) {
 	storetest.TestFolding(t, links, func(statement string) { exec(t, raw, statement) })
 }
 
+func TestTakenNames(t *testing.T) {
+	t.Parallel()
+	dsn := engines.Postgres(t)
+	links, raw := openLinks(t, dsn), openRaw(t, dsn)
+	storetest.TestTakenNames(t, links, func(statement string) { exec(t, raw, statement) })
+}
+
 func TestUnstorableText(t *testing.T) {
 	t.Parallel()
 	links := openLinks(t, engines.Postgres(t))

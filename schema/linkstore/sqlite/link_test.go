@@ -54,3 +54,12 @@ func TestFolding(t *testing.T) {
 		testkit.Must(t, err)
 	})
 }
+
+func TestTakenNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "links.db")
+	links, raw := openLinks(t, path), sqlitetest.Raw(t, path)
+	storetest.TestTakenNames(t, links, func(statement string) {
+		_, err := raw.ExecContext(t.Context(), statement)
+		testkit.Must(t, err)
+	})
+}
