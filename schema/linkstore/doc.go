@@ -142,8 +142,8 @@
 // itself fills tells a reader what it has not seen. Instead the reader gives a change its number: a link is unnumbered
 // while version and numbered differ (index links_to_number), and NumberChanges gives it the next number of the account,
 // under the lock on the account. Only visible changes get numbers, and the numbers become visible in their order; a
-// link that is changed meanwhile is unnumbered again. A trigger of Postgres does that for programs of 1.0.0. Making and editing a link costs what it cost, for an account that
-// nobody polls.
+// link that is changed meanwhile is unnumbered again. A trigger of Postgres does that for programs of 1.0.0. Making and
+// editing a link costs what it cost, for an account that nobody polls.
 //
 // A new link needs no number until it is changed: ordinals become visible in their order, too, by the same lock. So a
 // position in the changes is an ordinal and a number. Numbers are data of the store: they stay what they are in a
