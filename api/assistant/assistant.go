@@ -49,7 +49,7 @@ type Caller struct {
 	May func(method, path string) bool
 	// Do makes a request. Calls are made one by one.
 	Do func(Request) Answer
-	// Failed is told about a panic of a tool.
+	// Failed is called with the cause if a tool panics.
 	Failed func(cause any)
 
 	turn sync.Mutex

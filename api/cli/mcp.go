@@ -32,7 +32,7 @@ func (c *command) mcpCommand() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Long: short + `: the Model Context Protocol on standard input and output.
 
-Assistants on this machine start it. The tools are those of the address /api/v1/mcp of the service: shorten, find, show,
+Assistants on this machine start it. It has the tools of the address /api/v1/mcp of the service: shorten, find, show,
 edit, delete, report, compare and qr, as far as the API token allows.`}
 }
 

@@ -196,7 +196,7 @@ func Read[T any](resp *http.Response, err error) (answer T, _ error) {
 }
 
 // Copy writes the body of a successful answer to w while it arrives. It takes the results of a call of Client, and
-// returns the errors that Read does, and those of w.
+// returns the errors that Read does, and the errors of w.
 func Copy(w io.Writer, resp *http.Response, err error) error {
 	if err != nil || resp.StatusCode/100 != 2 {
 		_, err = Read[[]byte](resp, err)

@@ -53,7 +53,7 @@ func externalIDTaken() error {
 // given reports whether a request gives a part of a behaviour.
 func given(text string) bool { return text != "" && text != "null" }
 
-// reuses returns the functions by which links stand for those of the drafts at places; nil if no request says Reuse.
+// reuses returns, for each draft at places, whether a link stands for it; nil if no request says Reuse.
 func reuses(drafts []draft, places []int) (all []func(schema.Link) bool) {
 	for n, i := range places {
 		if d := &drafts[i]; d.req.Reuse {

@@ -12,14 +12,14 @@ import (
 )
 
 // jsonRows are the objects of the first array in a file of JSON. The columns are the names that any of the objects
-// has, those of an object in an object with a point between them.
+// has. An object in an object has columns of both names, with a point between them.
 type jsonRows struct {
 	file    []byte // at most MaxFile
 	decoder *json.Decoder
 	names   []string
 	line    int
 	ended   bool
-	counted int64 // bytes of which line is the last line
+	counted int64 // bytes in which line has counted the ends of lines
 }
 
 var errNotLinks = schema.ClientErrorf(schema.CodeInvalid, "The JSON has no list of links, which are objects.")

@@ -112,8 +112,9 @@ func (r *Report) load() string {
 	return strings.Join(flags, " ")
 }
 
-// Worse returns an error with exit code 2 that names the ratios of the second report that are clearly above those of
-// the first, by more than limit. Ratios are taken within a round, so that they depend little on the time of the run.
+// Worse returns an error with exit code 2 that names the ratios of the second report that are clearly above the first
+// report's ratios, by more than limit. Ratios are taken within a round, so that they depend little on the time of the
+// run.
 func Worse(before, after *Report, limit float64) error {
 	if unlike := differences([]*Report{before, after}); len(unlike) > 0 {
 		return fmt.Errorf("the reports cannot be compared: %s", strings.Join(unlike, "; "))

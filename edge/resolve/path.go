@@ -11,7 +11,7 @@ import (
 // paths says in an entry of a link what becomes of a path behind its name.
 type paths byte
 
-// The modes, of which 0 leaves it to the domain.
+// The modes. 0 leaves it to the domain.
 const (
 	pathsNone paths = 1 + iota
 	pathsIgnored

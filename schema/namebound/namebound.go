@@ -14,7 +14,7 @@
 // batches as a whole. So the memory of a Bound need not be exact, and need not survive its process:
 //
 //   - It ignores a link and day until it has seen suspicious clicks on it. Most have fewer, and cost neither a query
-//     nor memory for names. A click with a name of which there may be fewer counts as several.
+//     nor memory for names. A click with a name that may be rarer counts as several.
 //   - From then on it keeps hashes of these names and of the combinations, beginning with the store's.
 //   - When its memory is full, it forgets everything and begins again.
 //

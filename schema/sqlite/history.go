@@ -11,7 +11,7 @@ import (
 	"linkstream/schema"
 )
 
-// Imported clicks have tables of their own, beside those of clicks: a source's part of a link is replaced in one
+// Imported clicks have tables of their own, beside the tables of clicks: a source's part of a link is replaced in one
 // transaction, and no other count changes.
 
 const (

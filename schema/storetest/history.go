@@ -25,7 +25,7 @@ var historyBehaviours = []behaviour[ClickStores]{
 	{"SetHistories accepts the longest history, and many links at once", keepsLongHistories},
 }
 
-// HistoryOf returns what a source says: clicks on each day from the first one, of which some have none.
+// HistoryOf returns what a source says: clicks on each day from the first one. Some days have none.
 func HistoryOf(account, link int64, source string, first time.Time, clicks ...int64) schema.History {
 	h := schema.History{AccountID: account, LinkID: link, Source: source}
 	for i, n := range clicks {
@@ -78,7 +78,7 @@ func (m *model) importedDays(each func(h schema.History, at time.Time, clicks in
 	}
 }
 
-// addImported adds the imported clicks of a query to its report, and those of links to their clicks.
+// addImported adds the imported clicks of a query to its report, and the imported clicks of links to their clicks.
 func (m *model) addImported(q schema.ReportQuery, r *schema.Report, links map[int64]int64) {
 	if !q.CountsImported() {
 		return

@@ -45,7 +45,7 @@ func (m *model) insertBounded(
 	m.count(b)
 }
 
-// writtenNames are the dimensions of which a link may have schema.MaxNames names per day.
+// writtenNames are the dimensions with at most schema.MaxNames names per link and day.
 var writtenNames = slices.DeleteFunc(schema.Dimensions(schema.MadeUpNames),
 	func(by schema.Dimension) bool { return schema.MaxNamesOf(by) != schema.MaxNames })
 

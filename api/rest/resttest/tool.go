@@ -134,7 +134,7 @@ func testTools(t *testing.T, s System) {
 	testToolFailures(t, s, owner, assistant)
 }
 
-// testReportTools compares reports of a link with those of the API.
+// testReportTools compares the tools' reports of a link with the API's reports.
 func testReportTools(t *testing.T, owner account, assistant Assistant, name string) {
 	days := Object{"hash": name, "from": "2026-01-01", "to": "2026-01-31", "tz": "Europe/Berlin"}
 	report := owner.Get(t, "/api/v1/links/"+name+"/report?from=2026-01-01&to=2026-01-31&tz=Europe/Berlin").Body
