@@ -170,6 +170,9 @@ func (d *Dashboard) renderBusy() ([]byte, error) {
 func functions(files assets, format numbers) template.FuncMap {
 	return template.FuncMap{
 		"asset":    files.url,
+		"icon":     files.icon,
+		"flag":     files.flag,
+		"mark":     mark,
 		"dict":     dict,
 		"top":      func(links []topLink, during string) topList { return topList{links, during} },
 		"past":     func(at time.Time) bool { return at.Before(time.Now()) },

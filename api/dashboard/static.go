@@ -30,6 +30,8 @@ const assetRoot = Root + "/static/"
 type assets struct {
 	urls  map[string]string // by file name
 	files map[string]asset  // by the last path element
+	// symbols are the URLs of symbols by file#id.
+	symbols map[string]string
 }
 
 type asset struct {
@@ -42,7 +44,7 @@ type asset struct {
 var loadAssets = sync.OnceValues(newAssets)
 
 func newAssets() (assets, error) {
-	a := assets{map[string]string{}, map[string]asset{}}
+	a := assets{map[string]string{}, map[string]asset{}, map[string]string{}}
 	entries, err := fs.ReadDir(staticFiles, "static")
 	if err != nil {
 		return assets{}, err
@@ -57,6 +59,7 @@ func newAssets() (assets, error) {
 		name := strings.TrimSuffix(file, ext) + "." + hex.EncodeToString(digest[:6]) + ext
 		a.urls[file] = assetRoot + name
 		a.files[name] = asset{contentType(ext), content, gzipped(best, content)}
+		a.addSymbols(file, content)
 	}
 	for _, entry := range entries {
 		if entry.IsDir() {
