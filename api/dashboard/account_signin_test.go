@@ -29,7 +29,7 @@ func TestSignIn(t *testing.T) {
 		}
 		b.send("POST", "/dashboard/sign-in", url.Values{"email": {" MARIA@example.org "}, "password": {password},
 			"next": {"/dashboard/tokens?a=b&c=%2F"}}).wantTo(t, "/dashboard/tokens?a=b&c=%2F")
-		b.follow().want(t, http.StatusOK, "API settings")
+		b.follow().want(t, http.StatusOK, "API tokens")
 		b.get("/dashboard/sign-in").wantTo(t, "/dashboard")
 	})
 	t.Run("goes from field to field by the keyboard", func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Icons and flags are symbols of one file each, which browsers load once.
+// Icons and flags are symbols of one file each, which browsers load once. A page has many of them: they have no quotes.
 const (
 	iconFile = "icons.svg"
 	flagFile = "flags.svg"
@@ -22,7 +22,7 @@ func (a assets) icon(name string) (template.HTML, error) {
 	if err != nil {
 		return "", err
 	}
-	return template.HTML(`<svg class="icon" aria-hidden="true"><use href="` + url + `"/></svg>`), nil
+	return template.HTML(`<svg class=icon aria-hidden=true><use href=` + url + ` /></svg>`), nil
 }
 
 // flag returns the flag of a country by its code of two letters, and "" for a place that has none.
@@ -31,7 +31,7 @@ func (a assets) flag(country string) template.HTML {
 	if err != nil {
 		return ""
 	}
-	return template.HTML(`<svg class="flag" aria-hidden="true"><use href="` + url + `"/></svg>`)
+	return template.HTML(`<svg class=flag aria-hidden=true><use href=` + url + ` /></svg>`)
 }
 
 // symbol returns the URL of a symbol.
@@ -66,6 +66,6 @@ func mark(host string) template.HTML {
 	}
 	sum := fnv.New32a()
 	sum.Write([]byte(host))
-	return template.HTML(fmt.Sprintf(`<span class="mark mark-%d" aria-hidden="true">%s</span>`,
+	return template.HTML(fmt.Sprintf(`<span class="mark mark-%d" aria-hidden=true>%s</span>`,
 		sum.Sum32()%markColors, template.HTMLEscapeString(string(unicode.ToUpper(letter)))))
 }

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -22,10 +23,9 @@ type pages map[string]*template.Template
 // newPages returns the pages with a format of numbers.
 func newPages(files assets, format numbers) (pages, error) {
 	// Files that begin with an underscore are shared parts.
-	layout, err := template.New("layout").Funcs(functions(files, format)).
-		ParseFS(templateFiles, "templates/layout.html", "templates/_*.html")
-	if err != nil {
-		return nil, fmt.Errorf("parse layout: %w", err)
+	layout := template.New("layout").Funcs(functions(files, format))
+	if err := parse(layout, "templates/layout.html", "templates/_*.html"); err != nil {
+		return nil, err
 	}
 	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
@@ -37,13 +37,35 @@ func newPages(files assets, format numbers) (pages, error) {
 		if name == "layout" || strings.HasPrefix(name, "_") {
 			continue
 		}
-		t, err := template.Must(layout.Clone()).ParseFS(templateFiles, file)
-		if err != nil {
-			return nil, fmt.Errorf("parse page %q: %w", name, err)
+		p[name] = template.Must(layout.Clone())
+		if err := parse(p[name], file); err != nil {
+			return nil, err
 		}
-		p[name] = t
 	}
 	return p, nil
+}
+
+// indent is white space at the beginning of lines, a twentieth of a page. No text that keeps it has more than one line.
+var indent = regexp.MustCompile(`\n +`)
+
+// parse adds the files of the patterns to t.
+func parse(t *template.Template, patterns ...string) error {
+	for _, pattern := range patterns {
+		names, err := fs.Glob(templateFiles, pattern)
+		if err != nil {
+			return err
+		}
+		for _, file := range names {
+			content, err := fs.ReadFile(templateFiles, file)
+			if err != nil {
+				return err
+			}
+			if _, err := t.New(path.Base(file)).Parse(indent.ReplaceAllString(string(content), "\n")); err != nil {
+				return fmt.Errorf("parse template %q: %w", file, err)
+			}
+		}
+	}
+	return nil
 }
 
 // view is the data of every template: "." in "title" and "main", "$" within them.
@@ -59,7 +81,7 @@ type view struct {
 	Suspended bool           // the account
 	Zone      *time.Location // of all times on the page
 	numbers   numbers
-	Nav       []navItem
+	Nav, Menu []navItem
 	Shared    bool // the page is for readers of a shared report, and leads nowhere else
 }
 
@@ -105,7 +127,7 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 		if page == "overview" { // which also answers its form, whose path is that of the list
 			at = Root
 		}
-		v.Nav = navigation(at)
+		v.Nav, v.Menu = navigation(sections, at), navigation(accountPages, at)
 	}
 	return d.execute(c, status, page, "layout.html", v)
 }

@@ -49,36 +49,39 @@ func localPath(path string) bool {
 	return !strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f })
 }
 
-// navItem is an entry of the navigation.
+// navItem is an entry of the navigation or of the account's menu.
 type navItem struct {
-	Path, Label string
-	More        string   // the end of the label, which narrow screens leave out
-	Current     string   // value of aria-current; "" if not current
-	pages       []string // paths of the section that are not below Path
+	Path, Label, Icon string
+	Current           string   // value of aria-current; "" if not current
+	pages             []string // paths of the section that are not below Path
 }
 
 // The sections of the dashboard, in order.
 var sections = []navItem{
-	{Path: Root, Label: "Overview"},
-	{Path: pathLinks, Label: "Links", pages: []string{pathTags, pathBulk, pathImport, pathTrash}},
-	{Path: pathReport, Label: "Report", pages: []string{pathShares}},
-	{Path: pathDomains, Label: "Domains"},
-	{Path: pathTokens, Label: "API", More: " settings"},
-	{Path: pathAccount, Label: "Account"},
+	{Path: Root, Label: "Overview", Icon: "house"},
+	{Path: pathLinks, Label: "Links", Icon: "link", pages: []string{pathTags, pathBulk, pathImport, pathTrash}},
+	{Path: pathReport, Label: "Report", Icon: "chart-column", pages: []string{pathShares}},
+	{Path: pathDomains, Label: "Domains", Icon: "globe"},
 }
 
-// navigation returns the sections and marks the one that contains path.
-func navigation(path string) []navItem {
-	items := make([]navItem, len(sections))
-	for i, item := range sections {
+// accountPages are in the account's menu.
+var accountPages = []navItem{
+	{Path: pathAccount, Label: "Account", Icon: "user"},
+	{Path: pathTokens, Label: "API tokens", Icon: "key-round"},
+	{Path: PathReference, Label: "API reference", Icon: "book-open"},
+}
+
+// navigation returns the entries and marks the one that contains path.
+func navigation(entries []navItem, path string) []navItem {
+	items := slices.Clone(entries)
+	for i, item := range items {
 		switch {
 		case path == item.Path:
-			item.Current = "page"
+			items[i].Current = "page"
 		case item.Path != Root && below(path, item.Path) ||
 			slices.ContainsFunc(item.pages, func(page string) bool { return below(path, page) }):
-			item.Current = "true"
+			items[i].Current = "true"
 		}
-		items[i] = item
 	}
 	return items
 }

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -38,9 +37,6 @@ type referencePage struct {
 	tag          string
 }
 
-// indentation is white space before elements, several kilobytes of the page. Text in <pre> has no elements.
-var indentation = regexp.MustCompile(`\n +<`)
-
 // newReference returns a function that makes the page when it is first called.
 func (d *Dashboard) newReference(document []byte) func() (referencePage, error) {
 	return sync.OnceValues(func() (p referencePage, err error) {
@@ -52,7 +48,6 @@ func (d *Dashboard) newReference(document []byte) func() (referencePage, error) 
 		if p.html, err = d.html("reference", "layout.html", v); err != nil {
 			return p, err
 		}
-		p.html = indentation.ReplaceAll(p.html, []byte("\n<"))
 		digest := sha256.Sum256(p.html)
 		p.tag = `W/"` + hex.EncodeToString(digest[:8]) + `"` // weak: one for both codings
 		zip, err := gzip.NewWriterLevel(nil, gzip.BestCompression)

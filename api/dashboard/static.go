@@ -56,7 +56,7 @@ func newAssets() (assets, error) {
 	add := func(file string, content []byte) {
 		digest := sha256.Sum256(content)
 		ext := path.Ext(file)
-		name := strings.TrimSuffix(file, ext) + "." + hex.EncodeToString(digest[:6]) + ext
+		name := strings.TrimSuffix(file, ext) + "." + hex.EncodeToString(digest[:4]) + ext
 		a.urls[file] = assetRoot + name
 		a.files[name] = asset{contentType(ext), content, gzipped(best, content)}
 		a.addSymbols(file, content)

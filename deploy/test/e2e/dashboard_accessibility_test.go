@@ -39,7 +39,7 @@ var filledPages = []struct{ name, path, press string }{
 	{"domains", "/dashboard/domains", ""},
 	{"domain", "/dashboard/domains/2", "Remove…"},
 	{"verified domain", "/dashboard/domains/1", ""},
-	{"API settings", "/dashboard/tokens", "Revoke Website"},
+	{"API tokens", "/dashboard/tokens", "Revoke Website"},
 	{"account", "/dashboard/account", ""},
 	{"missing page", "/dashboard/nothing", ""},
 }

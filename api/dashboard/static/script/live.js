@@ -172,15 +172,16 @@ function refreshNow() {
 if (live) {
   document.addEventListener("visibilitychange", refreshNow);
   addEventListener("online", refreshNow);
-  const button = document.createElement("button");
-  button.className = "link";
-  button.type = "button";
-  button.textContent = "Pause updates";
-  const head = document.querySelector(".page-head");
-  (document.querySelector(".list-count, .link-head:not(.card) .actions, .page-head .actions") ?? head).append(button);
+  const button = document.getElementById("pause");
+  const tell = () => {
+    button.textContent = paused ? "Paused · Resume" : "Live · Pause";
+    button.classList.toggle("paused", paused);
+  };
+  button.hidden = false;
+  tell();
   button.addEventListener("click", () => {
     paused = !paused;
-    button.textContent = paused ? "Resume updates" : "Pause updates";
+    tell();
     tellAge(paused ? "Updates are paused." : "");
     refreshNow();
   });
