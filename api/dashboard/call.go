@@ -34,7 +34,6 @@ type call struct {
 	csrf    string        // the session's CSRF token; every form carries it
 
 	location *time.Location // see zone; nil until it is asked for
-	format   numbers        // see numbers; zero until it is asked for
 }
 
 // setDeadline lets the queries of the request take callTimeout from now on.

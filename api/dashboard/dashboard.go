@@ -48,7 +48,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	if d.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	if _, err = templates.in(english); err != nil {
+	if _, err = templates(); err != nil {
 		return nil, err
 	}
 	if d.busyPage, err = d.renderBusy(); err != nil {

@@ -78,7 +78,7 @@ func TestImportOfUnknownColumns(t *testing.T) {
 	unknown := "Back half,Where to,Hits so far,Website\nseventh,https://example.org/7,41,\n"
 	b.upload("sheet.csv", unknown).wantTo(t, "/dashboard/import")
 	b.waitImport(t, "cannot be imported").want(t, http.StatusOK,
-		"The columns Back half, Where to, Hits so far, Website are not known", "What the columns of the last file are")
+		"The columns Back half, Where to, Hits so far, Website are not known", "Columns of the last file")
 	b.upload("sheet.csv", unknown, "csrf", token, "map.alias", "Back half", "map.long_url", "Where to", "map.clicks",
 		"Hits so far", "map.title", "", "ignore", "Website", "source", "paper").wantTo(t, "/dashboard/import")
 	b.waitImport(t, "Ready to import").want(t, http.StatusOK, "It has 1 new link.",

@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -20,10 +21,16 @@ var templateFiles embed.FS
 // pages are the templates by name: templates/NAME.html with the layout. Each page defines "title" and "main".
 type pages map[string]*template.Template
 
-// newPages returns the pages with a format of numbers.
-func newPages(files assets, format numbers) (pages, error) {
+// templates are shared by all dashboards of the process: they never change.
+var templates = sync.OnceValues(newPages)
+
+func newPages() (pages, error) {
+	files, err := loadAssets()
+	if err != nil {
+		return nil, err
+	}
 	// Files that begin with an underscore are shared parts.
-	layout := template.New("layout").Funcs(functions(files, format))
+	layout := template.New("layout").Funcs(functions(files))
 	if err := parse(layout, "templates/layout.html", "templates/_*.html"); err != nil {
 		return nil, err
 	}
@@ -80,7 +87,6 @@ type view struct {
 	SignUp    bool           // anyone may sign up
 	Suspended bool           // the account
 	Zone      *time.Location // of all times on the page
-	numbers   numbers
 	Nav, Menu []navItem
 	Shared    bool // the page is for readers of a shared report, and leads nowhere else
 }
@@ -134,7 +140,7 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 
 func (d *Dashboard) view(c *call, data any, p problems) view {
 	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp, Zone: time.UTC,
-		numbers: c.numbers(), Shared: c.route == pathShared}
+		Shared: c.route == pathShared}
 	if c.share != nil {
 		v.Zone = c.zone()
 	}
@@ -147,7 +153,7 @@ func (d *Dashboard) view(c *call, data any, p problems) view {
 // execute answers with a template of a page, which it writes into the answer, or returns an error.
 func (d *Dashboard) execute(c *call, status int, page, template string, v view) error {
 	c.http.Response.ResetBody()
-	all, err := templates.in(v.numbers)
+	all, err := templates()
 	if err == nil {
 		err = all[page].ExecuteTemplate(c.http.Response.BodyWriter(), template, v)
 	}
@@ -163,7 +169,7 @@ func (d *Dashboard) execute(c *call, status int, page, template string, v view) 
 // html returns a template of a page.
 func (d *Dashboard) html(page, template string, v view) ([]byte, error) {
 	var body bytes.Buffer
-	all, err := templates.in(v.numbers)
+	all, err := templates()
 	if err == nil {
 		err = all[page].ExecuteTemplate(&body, template, v)
 	}
@@ -185,11 +191,11 @@ const htmlType = "text/html; charset=utf-8"
 
 // renderBusy returns the page for requests that find no place, which must cost next to nothing.
 func (d *Dashboard) renderBusy() ([]byte, error) {
-	return d.html("failure", "layout.html", view{Data: errBusy, SignUp: d.signUp, Zone: time.UTC, numbers: english})
+	return d.html("failure", "layout.html", view{Data: errBusy, SignUp: d.signUp, Zone: time.UTC})
 }
 
 // functions are available in all templates. Those that need the view take it as the first argument: $.
-func functions(files assets, format numbers) template.FuncMap {
+func functions(files assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":    files.url,
 		"icon":     files.icon,
@@ -198,8 +204,8 @@ func functions(files assets, format numbers) template.FuncMap {
 		"dict":     dict,
 		"top":      func(links []topLink, during string) topList { return topList{links, during} },
 		"past":     func(at time.Time) bool { return at.Before(time.Now()) },
-		"number":   format.number,
-		"counted":  format.counted,
+		"number":   english.number,
+		"counted":  english.counted,
 		"date":     dateText,
 		"problem":  newProblem,
 		"describe": describe,

@@ -44,7 +44,7 @@ func (d *Dashboard) newReference(document []byte) func() (referencePage, error) 
 		if err != nil {
 			return p, err
 		}
-		v := view{Data: content, Zone: time.UTC, SignUp: d.signUp, numbers: english}
+		v := view{Data: content, Zone: time.UTC, SignUp: d.signUp}
 		if p.html, err = d.html("reference", "layout.html", v); err != nil {
 			return p, err
 		}

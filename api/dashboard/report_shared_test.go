@@ -201,7 +201,7 @@ func TestPasswordOfSharedReport(t *testing.T) {
 		return b.send(http.MethodPost, path+"?interval=hour", url.Values{"password": {password}})
 	}
 	asks := reader.get(path)
-	asks.want(t, http.StatusOK, "This report has a password")
+	asks.want(t, http.StatusOK, "This report is protected")
 	if strings.Contains(asks.body, "sho.rt") || strings.Contains(asks.body, "href=\"/dashboard\"") {
 		t.Errorf("the page says more: %s", asks.text())
 	}
@@ -213,9 +213,9 @@ func TestPasswordOfSharedReport(t *testing.T) {
 	}
 	wantReadable(t, reader.follow(), path, "sho.rt/sale")
 	other := s.signedIn(t).share(t, "password", "open sesame")
-	reader.get(other).want(t, http.StatusOK, "This report has a password")
+	reader.get(other).want(t, http.StatusOK, "This report is protected")
 	reader.fields.Set("Cookie", "linkstream-shared="+cookie.Value)
-	reader.get(other).want(t, http.StatusOK, "This report has a password")
+	reader.get(other).want(t, http.StatusOK, "This report is protected")
 	guesser := s.browser(t)
 	guesser.fields = http.Header{"X-Forwarded-For": {"192.0.2.7"}}
 	for range 10 {

@@ -80,11 +80,12 @@ func (p tokensPage) Made(token schema.Token) string {
 // Ended reports whether a token has expired.
 func (p tokensPage) Ended(token schema.Token) bool { return token.ExpiredAt(time.Now()) }
 
-// choices sets the choices of the form: all scopes, unless the form was sent.
+// choices sets the choices of the form: the scopes that only read, unless the form was sent.
 func (p *tokensPage) choices(c *call) {
 	sent := c.http.IsPost()
 	for _, scope := range schema.Scopes() {
-		chosen := !sent || slices.Contains(c.values(fieldScope), scope)
+		chosen := slices.Contains(c.values(fieldScope), scope) ||
+			!sent && (scope == schema.ScopeReadLinks || scope == schema.ScopeReadReports)
 		p.Scopes = append(p.Scopes, option{scope, scopeNames[scope], chosen})
 	}
 	p.Ends = options(c.form(fieldDays), option{Label: "Does not expire"}, option{Value: "30", Label: "In 30 days"},

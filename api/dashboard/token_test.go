@@ -182,6 +182,9 @@ func TestScopesOfTokens(t *testing.T) {
 		testkit.Must(t, err)
 		return tokens[0]
 	}
+	checked := regexp.MustCompile(`value="([^"]+)" checked`).FindAllStringSubmatch(b.get("/dashboard/tokens").body, -1)
+	testkit.Equal(t, "checked scopes", fmt.Sprint(checked),
+		`[[value="links.read" checked links.read] [value="reports.read" checked reports.read]]`)
 	token := create("name", "one", "scope", "webhooks", "scope", "links.read", "days", "30")
 	testkit.Equal(t, "scopes", token.Scopes, "links.read webhooks")
 	if left := time.Until(token.ExpiresAt); left < 29*24*time.Hour || left > 31*24*time.Hour {
@@ -205,11 +208,11 @@ func TestTokensEndWhatTheyMade(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(t)
 	b.get("/dashboard/tokens").want(t, http.StatusOK,
-		"Shared reports and webhooks that a program makes end with its token.")
+		"Shared reports and webhooks that a program creates end with its token.")
 	for _, keep := range []bool{false, true} {
 		_, token := auth.NewToken(s.account.ID, "script")
 		testkit.Must(t, s.links.CreateToken(t.Context(), &token))
-		b.get("/dashboard/tokens").lacks(t, "Keep what it made")
+		b.get("/dashboard/tokens").lacks(t, "Keep the ")
 		for _, digest := range []string{"a", "b"} {
 			share := schema.Share{AccountID: s.account.ID, TokenID: token.ID, CreatedAt: time.Now(),
 				Digest: auth.Digest(fmt.Sprint(keep, digest))}
@@ -219,7 +222,7 @@ func TestTokensEndWhatTheyMade(t *testing.T) {
 			Events: []string{schema.EventLinkCreated}, Active: true, Secret: "whsec_bmV3", CreatedAt: time.Now()}
 		testkit.Must(t, s.links.CreateWebhook(t.Context(), &hook))
 		b.get("/dashboard/tokens").want(t, http.StatusOK,
-			"Keep what it made, 2 shared reports and 1 webhook: otherwise they end")
+			"Keep the 2 shared reports and 1 webhook it created")
 		fields := []string{"token", id(token.ID)}
 		if keep {
 			fields = append(fields, "keep", "true")

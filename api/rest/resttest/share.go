@@ -48,7 +48,7 @@ func testShares(t *testing.T, s System) {
 			case "a link":
 				want["hash"], want["expires_at"], want["has_password"], want["hide_targets"] = alias, "2099-01-31T11:00:00+00:00",
 					true, true
-				text = "This report has a password"
+				text = "This report is protected"
 			case "a tag":
 				want["tag"], text = "spring", "links with the tag"
 			case "a domain":

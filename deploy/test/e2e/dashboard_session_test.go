@@ -99,7 +99,7 @@ func staysHonest(t *testing.T, s *system) {
 	b.hides("The service does not answer.")
 	other := s.tab(t).signIn(s)
 	other.page("/dashboard/account")
-	other.sees("End all other sessions", "All other sessions were ended.")
+	other.sees("Sign out everywhere else", "All other sessions were ended.")
 	b.shows("Your session has ended. The numbers are those of")
 	b.hides("All clicks counted")
 	b.sees("Sign in again", "Email address")

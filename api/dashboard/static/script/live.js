@@ -102,7 +102,7 @@ function tellAge(why, label, path) {
   if (!why) return;
   const message = document.createElement("p");
   message.className = "alert warn";
-  message.textContent = `${why} The numbers are those of ${new Date(current).toLocaleTimeString()}. `;
+  message.textContent = `${why} The numbers are those of ${new Date(current).toLocaleTimeString(english)}. `;
   if (path) {
     const link = document.createElement("a");
     link.href = path;

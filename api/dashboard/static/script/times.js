@@ -1,15 +1,16 @@
 // What makes the pages nicer. All of them work without it.
 "use strict";
 
-// Times: in one form, as the reader's language writes dates, with the exact moment on hover, in the time zone of the page.
+// Times: in one form, as the English that the reader prefers writes dates, with the exact moment on hover, in the time zone of the page.
+const english = navigator.languages.find((language) => /^en\b/.test(language)) ?? "en";
 const monthForm = { month: "short", year: "numeric" }, dayForm = { day: "numeric", ...monthForm };
 const exact = dates({ dateStyle: "full", timeStyle: "long" }), day = dates(dayForm);
 
 function dates(style, timeZone = document.documentElement.dataset.zone) {
   try {
-    return new Intl.DateTimeFormat(navigator.language, { ...style, timeZone });
+    return new Intl.DateTimeFormat(english, { ...style, timeZone });
   } catch { // a zone that the browser does not know
-    return new Intl.DateTimeFormat(navigator.language, style);
+    return new Intl.DateTimeFormat(english, style);
   }
 }
 
@@ -28,7 +29,7 @@ function showDates() {
   for (const label of document.querySelectorAll("text[data-month]")) label.textContent = show(label.dataset.month, civilMonth);
 }
 showDates();
-const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
+const relative = new Intl.RelativeTimeFormat(english, { numeric: "auto" });
 const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
 
 function showTimes() {
