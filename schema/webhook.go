@@ -12,6 +12,7 @@ const (
 	MaxWebhooks       = 10       // per account
 	MaxWebhookWaiting = 64 << 20 // bytes of data that wait for one webhook
 	MaxDeliveries     = 100      // that are kept of one webhook when they do not wait any more
+	MaxWebhookAnswer  = 1 << 10  // bytes of a receiver's answer that are kept
 )
 
 // Events that a webhook may subscribe to. EventTest is sent on request.
@@ -54,6 +55,8 @@ type Webhook struct {
 	Dropped      int64 // deliveries that were dropped: the webhook had no room, or was switched off
 	FailingSince time.Time
 	NextAt       time.Time // no attempt is made before
+	AttemptedAt  time.Time // of the last attempt; zero: none
+	LastError    string    // of the last attempt; "" if it succeeded
 }
 
 // States of a delivery.
@@ -73,12 +76,23 @@ type Delivery struct {
 	Status   string
 	Attempts int
 	Error    string // of the last attempt; "" if it succeeded
+	Answer   Answer // to the last attempt
+
+	AttemptedAt time.Time // of the last attempt; zero: none, or one by a program of 1.0.0
+}
+
+// Answer is what a receiver has answered to an attempt.
+type Answer struct {
+	Status int           // of HTTP; 0: there was no answer
+	Took   time.Duration // of the attempt, in whole milliseconds
+	Text   string        // the first MaxWebhookAnswer bytes, as valid UTF-8 without NUL
 }
 
 // DeliveryNote is the outcome of an attempt.
 type DeliveryNote struct {
 	Delivered bool
 	Error     string
+	Answer    Answer
 	Pause     time.Duration // until the next attempt, unless Delivered
 	Off       string        // a reason to switch the webhook off; "": it stays on
 	Lease     time.Duration // the holder goes on for at most this time if Delivered; 0: it has ended
@@ -119,9 +133,11 @@ type WebhookStore interface {
 	// TestWebhook adds an EventTest. CodeNotFound if the account has no such webhook, it is off or has no room, or
 	// MaxDeliveries wait: a test has so little data that it is bounded by number.
 	TestWebhook(ctx context.Context, accountID, id int64) error
-	// Deliveries returns the newest MaxDeliveries deliveries of the webhook, the newest first, without their data. Clicks
-	// that wait to be put into a delivery are not among them.
+	// Deliveries returns the newest MaxDeliveries deliveries of the webhook, the newest first, without their data and
+	// the texts of answers. Clicks that wait to be put into a delivery are not among them.
 	Deliveries(ctx context.Context, webhookID int64) ([]Delivery, error)
+	// Delivery returns one of them, with its data and the answer. CodeNotFound if the webhook has no such delivery.
+	Delivery(ctx context.Context, webhookID int64, message string) (Delivery, error)
 	// ResendDelivery lets a delivery wait again, in its old place. Idempotent. CodeNotFound if the active webhook has no
 	// such delivery.
 	ResendDelivery(ctx context.Context, accountID, webhookID int64, message string) error

@@ -10,7 +10,8 @@ import (
 
 const (
 	webhookColumns = `id, account_id, url, events, domain_id, hash, tag, people_only, active, off_reason, secret,
-		old_secret, old_secret_until, created_at, updated_at, token_id, expires_at, waiting, dropped, failing_since, next_at`
+		old_secret, old_secret_until, created_at, updated_at, token_id, expires_at, waiting, dropped, failing_since, next_at,
+		attempted_at, last_error`
 	insertWebhook = `
 	INSERT INTO webhooks (account_id, url, events, domain_id, hash, tag, people_only, active, secret, created_at,
 		updated_at, token_id, expires_at, next_at, clicks_since)
@@ -56,9 +57,12 @@ const (
 	UPDATE webhooks SET waiting = {greatest}(0, waiting - $2)
 	WHERE id = $1 AND EXISTS (SELECT 1 FROM webhook_deliveries WHERE id = $3 AND status = 'waiting')`
 
-	deliveryColumns = `id, message, event, at, status, attempts, error`
+	deliveryColumns = `id, message, event, at, status, attempts, error, answer_status, took, attempted_at`
 	deliveries      = `
 	SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE webhook_id = $1 AND clicks = 0 ORDER BY id DESC LIMIT $2`
+	delivery = `
+	SELECT ` + deliveryColumns + `, data, answer FROM webhook_deliveries
+	WHERE webhook_id = $1 AND message = $2 AND clicks = 0`
 	waitingDeliveries = `
 	SELECT ` + deliveryColumns + `, data, clicks > 0 FROM webhook_deliveries
 	WHERE webhook_id = $1 AND status = 'waiting' ORDER BY id LIMIT $2`
@@ -77,10 +81,12 @@ const (
 	noteAttempt = `
 	UPDATE webhooks SET leased_until = {now} + CAST($3 AS interval), next_at = {now} + CAST($5 AS interval),
 		failing_since = CASE WHEN NOT $4 THEN coalesce(failing_since, {now}) END,
-		active = active AND $6 = '', off_reason = $6
+		active = active AND $6 = '', off_reason = $6, attempted_at = {now}, last_error = $7
 	WHERE id = $1 AND holder = $2`
 	setDelivery = `
-	UPDATE webhook_deliveries SET status = $2, attempts = attempts + 1, error = $3 WHERE id = $1 AND status = 'waiting'`
+	UPDATE webhook_deliveries SET status = $2, attempts = attempts + 1, error = $3, answer_status = $4, took = $5,
+		answer = $6, attempted_at = {now}
+	WHERE id = $1 AND status = 'waiting'`
 	forgetDeliveries = `
 	DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND status <> 'waiting' AND id <= (
 		SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND status <> 'waiting' ORDER BY id DESC LIMIT 1 OFFSET $2)`
@@ -90,11 +96,13 @@ const (
 func webhookFields(h *schema.Webhook) []any {
 	return []any{&h.ID, &h.AccountID, &h.URL, schema.TagsColumn{List: &h.Events}, &h.DomainID, &h.Hash, &h.Tag,
 		&h.PeopleOnly, &h.Active, &h.OffReason, &h.Secret, &h.OldSecret, &h.OldSecretUntil, &h.CreatedAt, &h.UpdatedAt,
-		&h.TokenID, &h.ExpiresAt, &h.Waiting, &h.Dropped, &h.FailingSince, &h.NextAt}
+		&h.TokenID, &h.ExpiresAt, &h.Waiting, &h.Dropped, &h.FailingSince, &h.NextAt,
+		&h.AttemptedAt, &h.LastError}
 }
 
 func deliveryFields(d *schema.Delivery) []any {
-	return []any{&d.ID, &d.Message, &d.Event, &d.At, &d.Status, &d.Attempts, &d.Error}
+	return []any{&d.ID, &d.Message, &d.Event, &d.At, &d.Status, &d.Attempts, &d.Error, &d.Answer.Status,
+		millis{&d.Answer.Took}, &d.AttemptedAt}
 }
 
 // CreateWebhook implements schema.WebhookStore. It locks the account, so that concurrent calls see each other's
@@ -189,6 +197,12 @@ func (s *Store) Deliveries(ctx context.Context, webhookID int64) ([]schema.Deliv
 	return all, wrap(err, "read deliveries of webhook %d", webhookID)
 }
 
+// Delivery implements schema.WebhookStore.
+func (s *Store) Delivery(ctx context.Context, webhookID int64, message string) (d schema.Delivery, err error) {
+	err = get(ctx, s.db, append(deliveryFields(&d), &d.Data, &d.Answer.Text), delivery, webhookID, message)
+	return d, wrap(err, "read delivery %q of webhook %d", message, webhookID)
+}
+
 // ResendDelivery implements schema.WebhookStore.
 func (s *Store) ResendDelivery(ctx context.Context, accountID, webhookID int64, message string) error {
 	var b Batch
@@ -269,11 +283,13 @@ func (s *Store) NoteDelivery(
 	ctx context.Context, accountID, id int64, holder string, d schema.Delivery, note schema.DeliveryNote,
 ) (bool, error) {
 	var b Batch
-	b.execOne(noteAttempt, id, holder, note.Lease, note.Delivered, note.Pause, note.Off)
+	b.execOne(noteAttempt, id, holder, note.Lease, note.Delivered, note.Pause, note.Off,
+		note.Error)
 	if note.Status() != schema.DeliveryWaiting {
 		b.exec(endWaiting, id, len(d.Data), d.ID)
 	}
-	b.exec(setDelivery, d.ID, note.Status(), note.Error)
+	b.exec(setDelivery, d.ID, note.Status(), note.Error, note.Answer.Status, note.Answer.Took.Milliseconds(),
+		note.Answer.Text)
 	if note.Off != "" {
 		b.dropDeliveries(id)
 	}

@@ -18,6 +18,7 @@ var webhookBehaviours = []behaviour[schema.Database]{
 	{"a change that fails is delivered to nobody", failuresAreNotDelivered},
 	{"webhooks are given to one holder until its lease ends", claimsWebhooks},
 	{"the outcome of an attempt decides what happens to a delivery and its webhook", notesDeliveries},
+	{"the answer to the last attempt is kept", keepsAnswers},
 	{"an edit takes a webhook from its holder, and nobody else gets it before the lease ends", editsWhileSending},
 	{"deliveries that wait for a webhook are bounded, and deliveries without room are counted", boundsDeliveries},
 	{"finished deliveries are kept up to a number, and can be sent again", resendsDeliveries},
@@ -293,6 +294,8 @@ func notesDeliveries(t *testing.T, store schema.Database) {
 	deliveries, err := store.Deliveries(t.Context(), hook.ID)
 	testkit.Must(t, err)
 	testkit.Equal(t, "deliveries", len(deliveries), 2)
+	testkit.Equal(t, "attempted", deliveries[0].AttemptedAt.IsZero(), false)
+	deliveries[0].AttemptedAt = time.Time{}
 	testkit.Equal(t, "newest", deliveries[0], schema.Delivery{ID: all[1].ID, Message: all[1].Message,
 		Event: schema.EventTest, At: all[1].At,
 		Status: schema.DeliveryFailed, Attempts: 3, Error: "answered 410"})
@@ -308,6 +311,39 @@ func notesDeliveries(t *testing.T, store schema.Database) {
 	now = webhookOf(t, store, hook)
 	if now.Dropped != 3 || now.Waiting != 0 {
 		t.Errorf("webhook %+v", now)
+	}
+}
+
+func keepsAnswers(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	hook := addWebhook(t, store, owner.ID, nil)
+	testkit.Must(t, store.TestWebhook(t.Context(), owner.ID, hook.ID))
+	claim(t, store, "a", longLease)
+	all, err := store.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 1)
+	testkit.Must(t, err)
+	for _, note := range []schema.DeliveryNote{
+		{Error: "answered 500", Answer: schema.Answer{Status: 500, Took: 1234 * time.Millisecond, Text: "“Ü”\n\x1b"}},
+		{Error: "no answer", Answer: schema.Answer{Took: 20 * time.Second}},
+		{Delivered: true, Answer: schema.Answer{Status: 204}},
+	} {
+		before := webhookOf(t, store, hook)
+		noted, err := store.NoteDelivery(t.Context(), hook.AccountID, hook.ID, "a", all[0], note)
+		testkit.Must(t, err)
+		testkit.Equal(t, "noted", noted, true)
+		one, err := store.Delivery(t.Context(), hook.ID, all[0].Message)
+		testkit.Must(t, err)
+		testkit.Equal(t, "answer", one.Answer, note.Answer)
+		testkit.Equal(t, "data", one.Data, "{}")
+		now := webhookOf(t, store, hook)
+		testkit.Equal(t, "error of the last attempt", now.LastError, note.Error)
+		if time.Since(now.AttemptedAt).Abs() > testkit.Patience || now.AttemptedAt.Before(before.AttemptedAt) {
+			t.Errorf("the last attempt was at %s", now.AttemptedAt)
+		}
+		testkit.Equal(t, "attempted", one.AttemptedAt.IsZero(), false)
+	}
+	for id, message := range map[int64]string{hook.ID: "msg_none", hook.ID + 1: all[0].Message} {
+		_, err := store.Delivery(t.Context(), id, message)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 }
 
