@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/VictoriaMetrics/metrics"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -215,12 +216,18 @@ func (s *Sender) note(ctx context.Context, hook schema.Webhook, holder string, d
 
 // attempt sends a delivery once and returns the outcome.
 func (s *Sender) attempt(ctx context.Context, hook schema.Webhook, d schema.Delivery) schema.DeliveryNote {
-	answer, err := s.post(ctx, hook, d)
-	if err == nil && answer.StatusCode/100 == 2 {
-		return schema.DeliveryNote{Delivered: true, Lease: lease}
+	began := time.Now()
+	answer, text, err := s.post(ctx, hook, d)
+	kept := schema.Answer{Took: time.Since(began).Truncate(time.Millisecond), Text: text}
+	if err == nil {
+		kept.Status = answer.StatusCode
+	}
+	if kept.Status/100 == 2 {
+		return schema.DeliveryNote{Delivered: true, Answer: kept, Lease: lease}
 	}
 	pause := s.pauses[min(d.Attempts, len(s.pauses)-1)]
-	note := schema.DeliveryNote{Pause: pause + randv2.N(pause/5+1)} // receivers that fail together are not called together
+	// Receivers that fail together are not called together.
+	note := schema.DeliveryNote{Answer: kept, Pause: pause + randv2.N(pause/5+1)}
 	switch {
 	case err != nil:
 		note.Error = explain(err)
@@ -237,22 +244,24 @@ func (s *Sender) attempt(ctx context.Context, hook schema.Webhook, d schema.Deli
 	return note
 }
 
-// post sends a delivery and reads the answer.
-func (s *Sender) post(ctx context.Context, hook schema.Webhook, d schema.Delivery) (*http.Response, error) {
+// post sends a delivery and reads the answer, which begins with text.
+func (s *Sender) post(
+	ctx context.Context, hook schema.Webhook, d schema.Delivery,
+) (answer *http.Response, text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	body, err := s.body(d)
+	body, err := s.Body(d)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	now := time.Now()
 	signatures, err := sign(hook, d.Message, now, body)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "linkstream")
@@ -263,13 +272,24 @@ func (s *Sender) post(ctx context.Context, hook schema.Webhook, d schema.Deliver
 	if req.URL.Scheme == "http" {
 		transport = s.http
 	}
-	answer, err := transport.RoundTrip(req) // unlike a client, it follows no redirect
+	answer, err = transport.RoundTrip(req) // unlike a client, it follows no redirect
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // only the status counts
-	return answer, nil
+	first, _ := io.ReadAll(io.LimitReader(answer.Body, schema.MaxWebhookAnswer)) // only the status counts
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
+	return answer, beginning(first), nil
+}
+
+// beginning returns the first bytes of an answer in the form that stores keep. Replaced bytes become longer.
+func beginning(first []byte) string {
+	text := strings.ReplaceAll(strings.ToValidUTF8(string(first), "\uFFFD"), "\x00", "\uFFFD")
+	for len(text) > schema.MaxWebhookAnswer {
+		_, size := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-size]
+	}
+	return text
 }
 
 // sign returns the signatures of all secrets that are valid.
@@ -291,8 +311,8 @@ func sign(hook schema.Webhook, message string, at time.Time, body []byte) (strin
 	return strings.Join(signatures, " "), nil
 }
 
-// body returns the body of a delivery, which is the same in each attempt.
-func (s *Sender) body(d schema.Delivery) ([]byte, error) {
+// Body returns the body of a delivery, which is the same in each attempt.
+func (s *Sender) Body(d schema.Delivery) ([]byte, error) {
 	message := struct {
 		Type      string         `json:"type"`
 		Timestamp string         `json:"timestamp"`

@@ -369,6 +369,27 @@ func TestAttempt(t *testing.T) {
 	testkit.Equal(t, "the redirect was followed", followed, false)
 }
 
+func TestAttemptKeepsTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, answer, want string }{
+		{"as it is", "{\"ok\": “ja”}\n\x1b", "{\"ok\": “ja”}\n\x1b"},
+		{"nothing", "", ""},
+		{"no text", "a\xff\x00b", "a\uFFFD\uFFFDb"},
+		{"its beginning", strings.Repeat("x", 1<<20), strings.Repeat("x", 1024)},
+		{"whole characters", strings.Repeat("x", 1022) + "日", strings.Repeat("x", 1022)},
+		{"bytes that become longer", strings.Repeat("\x00", 2000), strings.Repeat("\uFFFD", 341)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			note := attempt(t, "127.0.0.0/8", nil, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusTeapot)
+				_, _ = io.WriteString(w, c.answer)
+			})
+			testkit.Equal(t, "text", note.Answer.Text, c.want)
+			testkit.Equal(t, "status", note.Answer.Status, http.StatusTeapot)
+		})
+	}
+}
+
 func TestSenderSwitchesOff(t *testing.T) {
 	t.Parallel()
 	store, owner := open(t)
