@@ -12,6 +12,7 @@ import (
 
 	"linkstream/api/links"
 	"linkstream/api/sharing"
+	"linkstream/api/webhook"
 	"linkstream/schema"
 )
 
@@ -59,12 +60,15 @@ func isField(name string) bool {
 		links.FieldTitle, links.FieldTags, links.FieldIsActive, links.FieldExpiresAt, links.FieldExpiredURL,
 		links.FieldForwardQuery, links.FieldRules, links.FieldVariants, links.FieldCard, links.FieldPassword,
 		links.FieldMaxClicks, links.FieldPathMode, links.FieldExternalID, links.FieldReuse, links.FieldAddTags,
-		links.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, fieldDays,
-		sharing.FieldHideTargets:
+		links.FieldRemoveTags, fieldLinks, fieldSet, webhook.FieldURL, webhook.FieldEvents, fieldHash, webhook.FieldTag,
+		webhook.FieldPeopleOnly, fieldDays, sharing.FieldHideTargets:
 		return true
 	}
 	return false
 }
+
+// fieldHash is the hash of a link, of a webhook or in a bulk request.
+const fieldHash = webhook.FieldHash
 
 // fieldLinks is the field of a bulk request.
 const fieldLinks = "links"

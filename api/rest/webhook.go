@@ -15,19 +15,7 @@ import (
 	"linkstream/schema"
 )
 
-// Names of fields that webhooks have and links do not.
-const (
-	fieldURL        = "url"
-	fieldEvents     = "events"
-	fieldHash       = "hash"
-	fieldTag        = "tag"
-	fieldPeopleOnly = "people_only"
-)
-
-const (
-	badEvents = "The events must be some of domain.changed, link.clicked, link.created, link.deleted and link.updated."
-	noWebhook = "There is no such webhook."
-)
+const noWebhook = "There is no such webhook."
 
 type webhookItem struct {
 	ID           int64    `json:"id"`
@@ -100,7 +88,7 @@ func (a *API) createWebhook(c *call) error {
 	now := time.Now().UTC()
 	hook := schema.Webhook{AccountID: c.account, PeopleOnly: true, Active: true, Secret: webhook.NewSecret(),
 		CreatedAt: now, UpdatedAt: now}
-	for _, field := range []string{fieldURL, fieldEvents} {
+	for _, field := range []string{webhook.FieldURL, webhook.FieldEvents} {
 		if body.field(field) == "" {
 			body.reject(field, "This is required.")
 		}
@@ -110,7 +98,7 @@ func (a *API) createWebhook(c *call) error {
 	}
 	err = a.links.CreateWebhook(c.ctx, &hook)
 	if schema.ErrorCode(err) == schema.CodeConflict {
-		return invalidField(fieldURL, "An account has at most "+strconv.Itoa(schema.MaxWebhooks)+" webhooks.")
+		return invalidField(webhook.FieldURL, webhook.TooMany)
 	}
 	if err != nil {
 		return webhookError(err)
@@ -122,25 +110,20 @@ const webhookOutage = "Webhooks cannot be read or changed"
 
 // setWebhook sets hook to what a body asks for.
 func (a *API) setWebhook(c *call, hook *schema.Webhook, body *body) error {
-	for _, field := range []string{fieldURL, fieldEvents, fieldPeopleOnly, links.FieldIsActive} {
+	for _, field := range []string{webhook.FieldURL, webhook.FieldEvents, webhook.FieldPeopleOnly, links.FieldIsActive} {
 		if body.isNull(field) {
 			body.reject(field, "This must not be null.")
 		}
 	}
-	body.decodeString(fieldURL, &hook.URL, "The URL must be a string.")
-	body.decode(fieldPeopleOnly, &hook.PeopleOnly, badActive)
-	body.decode(links.FieldIsActive, &hook.Active, badActive)
-	if body.field(fieldURL) != "" && body.malformed[fieldURL] == nil {
-		if problem := a.webhooks.CheckURL(hook.URL); problem != "" {
-			body.reject(fieldURL, problem)
-		}
+	problems, err := a.webhooks.Apply(c.ctx, a.shortener, hook, body.webhookEdit())
+	if err != nil {
+		return withOutage(readingLinks, err)
 	}
-	setEvents(hook, body)
-	if err := a.setScope(c, hook, body); err != nil {
-		return err
+	for field, messages := range body.malformed {
+		problems[field] = messages
 	}
-	if len(body.malformed) > 0 {
-		return links.InvalidFields(body.malformed)
+	if len(problems) > 0 {
+		return links.InvalidFields(problems)
 	}
 	for _, event := range hook.Events {
 		if !schema.HasScope(c.scopes, scopeOfEvent(event)) {
@@ -151,6 +134,31 @@ func (a *API) setWebhook(c *call, hook *schema.Webhook, body *body) error {
 	return nil
 }
 
+// webhookEdit returns the fields of a webhook in the body.
+func (b *body) webhookEdit() (edit webhook.Edit) {
+	b.decodeOptional(webhook.FieldURL, &edit.URL, "The URL must be a string.")
+	edit.Events = decoded[[]string](b, webhook.FieldEvents, webhook.BadEvents)
+	edit.PeopleOnly = decoded[bool](b, webhook.FieldPeopleOnly, badActive)
+	edit.Active = decoded[bool](b, links.FieldIsActive, badActive)
+	b.decodeOptional(fieldHash, &edit.Hash, "The hash must be a string or null.")
+	b.decodeOptional(webhook.FieldTag, &edit.Tag, "The tag must be a string or null.")
+	b.decode(links.FieldDomainID, &edit.DomainID, badDomainID)
+	edit.AnyLink, edit.AnyTag = b.isNull(fieldHash), b.isNull(webhook.FieldTag)
+	return edit
+}
+
+// decoded returns a field that is not null, nil if the body does not have it or it has another type.
+func decoded[T any](b *body, field, problem string) *T {
+	value := new(T)
+	if b.field(field) == "" || b.isNull(field) {
+		return nil
+	}
+	if b.decode(field, value, problem); b.malformed[field] != nil {
+		return nil
+	}
+	return value
+}
+
 // scopeOfEvent returns the scope that a token needs for webhooks of an event, in addition to ScopeWebhooks: the scope
 // that requests for the same data need.
 func scopeOfEvent(event string) string {
@@ -158,65 +166,6 @@ func scopeOfEvent(event string) string {
 		return schema.ScopeReadReports
 	}
 	return schema.ScopeReadLinks
-}
-
-func setEvents(hook *schema.Webhook, body *body) {
-	if body.field(fieldEvents) == "" {
-		return
-	}
-	var events []string
-	body.decode(fieldEvents, &events, badEvents)
-	slices.Sort(events)
-	hook.Events = slices.Compact(events)
-	if len(events) == 0 {
-		body.reject(fieldEvents, badEvents)
-	}
-	for _, event := range events {
-		switch event {
-		case schema.EventLinkClicked, schema.EventLinkCreated, schema.EventLinkUpdated, schema.EventLinkDeleted,
-			schema.EventDomainChanged:
-		default:
-			body.reject(fieldEvents, badEvents)
-		}
-	}
-}
-
-// setScope sets the links whose events the webhook gets: one link of the caller, all links with a tag, or all links.
-func (a *API) setScope(c *call, hook *schema.Webhook, body *body) error {
-	var hash, tag *string
-	body.decodeOptional(fieldHash, &hash, "The hash must be a string or null.")
-	body.decodeOptional(fieldTag, &tag, "The tag must be a string or null.")
-	var domainID *int64
-	body.decode(links.FieldDomainID, &domainID, badDomainID)
-	if body.isNull(fieldHash) {
-		hook.Hash, hook.DomainID = "", 0
-	}
-	if body.isNull(fieldTag) {
-		hook.Tag = ""
-	}
-	if tag != nil {
-		hook.Tag = *tag
-		if !schema.ValidTag(*tag) {
-			body.reject(fieldTag, links.BadTag)
-		}
-	}
-	switch {
-	case hash == nil && domainID != nil:
-		body.reject(links.FieldDomainID, "A domain id needs a hash: give both.")
-	case hash != nil:
-		link, err := a.shortener.OwnedLink(c.ctx, c.account, *hash, domainID)
-		switch {
-		case schema.ErrorCode(err) == schema.CodeNotFound:
-			body.reject(fieldHash, "You have no such link.")
-		case err != nil:
-			return withOutage(readingLinks, err)
-		}
-		hook.Hash, hook.DomainID = link.Hash, link.DomainID
-	}
-	if hook.Hash != "" && hook.Tag != "" {
-		body.reject(fieldTag, "A webhook is for one link or for one tag: clear the hash or the tag.")
-	}
-	return nil
 }
 
 // listWebhooks answers GET /api/v1/webhooks.
@@ -264,10 +213,10 @@ func (a *API) editWebhook(c *call, hook schema.Webhook) error {
 		return err
 	}
 	if !slices.ContainsFunc(body.fields, func(m member) bool {
-		return slices.Contains([]string{fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, links.FieldDomainID,
-			links.FieldIsActive}, m.name)
+		return slices.Contains([]string{webhook.FieldURL, webhook.FieldEvents, fieldHash, webhook.FieldTag,
+			webhook.FieldPeopleOnly, links.FieldDomainID, links.FieldIsActive}, m.name)
 	}) {
-		return invalidField(fieldURL, "Give at least one field to change.")
+		return invalidField(webhook.FieldURL, "Give at least one field to change.")
 	}
 	if err := a.setWebhook(c, &hook, body); err != nil {
 		return err
@@ -295,7 +244,7 @@ type done struct {
 func (a *API) testWebhook(c *call, hook schema.Webhook) error {
 	err := a.links.TestWebhook(c.ctx, c.account, hook.ID)
 	if schema.ErrorCode(err) == schema.CodeNotFound {
-		return invalidField(links.FieldIsActive, "The webhook is off, or has no room for another delivery.")
+		return invalidField(links.FieldIsActive, webhook.NoRoom)
 	}
 	if err != nil {
 		return withOutage(webhookOutage, err)
@@ -343,7 +292,7 @@ func (a *API) listDeliveries(c *call, hook schema.Webhook) error {
 // resendDelivery answers POST /api/v1/webhooks/{id}/deliveries/{delivery}/resend.
 func (a *API) resendDelivery(c *call, hook schema.Webhook) error {
 	if !hook.Active {
-		return invalidField(links.FieldIsActive, "The webhook is off.")
+		return invalidField(links.FieldIsActive, webhook.IsOff)
 	}
 	err := a.links.ResendDelivery(c.ctx, hook.AccountID, hook.ID,
 		strings.ToValidUTF8(c.http.UserValue("delivery").(string), ""))
