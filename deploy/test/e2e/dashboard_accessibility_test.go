@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -86,9 +87,15 @@ func TestDashboardAccessibility(t *testing.T) {
 			b.fits()
 		}
 	})
+	title := "" // where the first one stands
 	for _, p := range filledPages {
 		b.run(p.name, func(*testing.T) {
 			b.open(p.path)
+			at := evaluate[string](b, `(() => { const at = document.querySelector("h1").getBoundingClientRect();
+				return Math.round(at.left) + ", " + Math.round(at.top) })()`)
+			if title = cmp.Or(title, at); at != title && p.name != "missing page" { // which is in the middle
+				t.Errorf("the title of %s is at %s, not %s", p.path, at, title)
+			}
 			if p.press != "" {
 				b.press(p.press)
 			}
