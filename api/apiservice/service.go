@@ -146,7 +146,7 @@ func (s *Service) compose(cfg Config) error {
 	shares := sharing.New(s.url, s.links, s.shortener, cfg.Now)
 	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Live: s.live,
 		Shortener: s.shortener, Shares: shares,
-		Domains: s.domains, Imports: s.imports, Work: work, Requests: requests,
+		Domains: s.domains, Imports: s.imports, Webhooks: s.webhooks, Work: work, Requests: requests,
 		Document: rest.Document(), Log: s.log}
 	s.pages, err = dashboard.New(
 		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen,

@@ -27,7 +27,6 @@ type accountPage struct {
 	Account  schema.Account
 	Profile  schema.Profile // as the form has it
 	Sessions []sessionItem
-	Webhooks []schema.Webhook
 }
 
 // sessionItem is a session as shown to its owner.
@@ -44,11 +43,7 @@ func (d *Dashboard) accountPage(c *call) (accountPage, error) {
 	if err != nil {
 		return accountPage{}, err
 	}
-	hooks, err := d.DB.Webhooks(c.ctx, c.account.ID)
-	if err != nil {
-		return accountPage{}, err
-	}
-	page := accountPage{Account: c.account, Profile: c.account.Profile, Webhooks: hooks}
+	page := accountPage{Account: c.account, Profile: c.account.Profile}
 	for _, s := range sessions {
 		item := sessionItem{s.ID, browserName(s.UserAgent), s.CreatedAt, s.SeenAt, s.ID == c.session.ID}
 		page.Sessions = append(page.Sessions, item)

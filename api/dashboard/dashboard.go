@@ -96,6 +96,7 @@ func (d *Dashboard) routes() {
 	d.routeSignIn()
 	d.routeAccount()
 	d.routeTokens()
+	d.routeWebhooks()
 	d.routeOverview()
 	d.routeLinks()
 	d.routeTrash()

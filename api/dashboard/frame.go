@@ -22,6 +22,7 @@ import (
 	"linkstream/api/request"
 	"linkstream/api/sharing"
 	"linkstream/api/transfer"
+	"linkstream/api/webhook"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/turns"
@@ -245,6 +246,7 @@ type Parts struct {
 	Shares    *sharing.Shares
 	Domains   *customdomain.Manager
 	Imports   *transfer.Uploads
+	Webhooks  *webhook.Sender
 	Work      *request.Work
 	Requests  *request.Recorder
 	Document  []byte // in OpenAPI, of the API

@@ -27,10 +27,11 @@ const (
 	pathShares = Root + "/shares"
 	pathShared = sharing.Path + "{secret}"
 
-	pathDomains = Root + "/domains"
-	pathSite    = pathDomains + "/{id}/site"
-	pathTokens  = Root + "/tokens"
-	pathAccount = Root + "/account"
+	pathDomains  = Root + "/domains"
+	pathSite     = pathDomains + "/{id}/site"
+	pathTokens   = Root + "/tokens"
+	pathWebhooks = Root + "/webhooks"
+	pathAccount  = Root + "/account"
 )
 
 // signInFor returns the path of the sign-in page that leads to path afterwards.
@@ -68,6 +69,7 @@ var sections = []navItem{
 var accountPages = []navItem{
 	{Path: pathAccount, Label: "Account", Icon: "user"},
 	{Path: pathTokens, Label: "API tokens", Icon: "key-round"},
+	{Path: pathWebhooks, Label: "Webhooks", Icon: "webhook"},
 	{Path: PathReference, Label: "API reference", Icon: "book-open"},
 }
 

@@ -18,7 +18,7 @@ import (
 // A file of the dashboard belongs to a noun, which its name begins with, or to the page's frame. A noun uses itself and
 // the frame, and the frame uses no noun. The roots join the nouns.
 var (
-	dashboardNouns = []string{"account", "domain", "link", "report", "tag", "token"}
+	dashboardNouns = []string{"account", "domain", "link", "report", "tag", "token", "webhook"}
 	dashboardRoots = []string{"dashboard", "overview"}
 )
 
