@@ -275,6 +275,9 @@ type AccountReport struct {
 
 	// Tz The time zone of the days and hours.
 	Tz string `json:"tz"`
+
+	// Week The people of the report's days by weekday and hour of the time zone, from Monday 00:00. Reports whose days are known by the day only do not have it.
+	Week *Week `json:"week,omitempty"`
 }
 
 // BulkAnswer What became of the links.
@@ -950,6 +953,9 @@ type LinkReport struct {
 
 	// Tz The time zone of the days and hours.
 	Tz string `json:"tz"`
+
+	// Week The people of the report's days by weekday and hour of the time zone, from Monday 00:00. Reports whose days are known by the day only do not have it.
+	Week *Week `json:"week,omitempty"`
 }
 
 // LinkRequest The link to create. null counts as missing. So does an empty string in every field but long_url, custom_alias and domain_id, and a card whose fields are all empty, as forms send what was not filled in.
@@ -1558,6 +1564,18 @@ type WebhookSecret struct {
 
 	// Webhook A webhook.
 	Webhook Webhook `json:"webhook"`
+}
+
+// Week The people of the report's days by weekday and hour of the time zone, from Monday 00:00. Reports whose days are known by the day only do not have it.
+type Week = []struct {
+	// Hour The hour begins at this time of the clock.
+	Hour int `json:"hour"`
+
+	// People The clicks of people in this hour, on all days of the report together.
+	People int64 `json:"people"`
+
+	// Weekday 1 is Monday.
+	Weekday int `json:"weekday"`
 }
 
 // DeliveryID defines model for DeliveryID.

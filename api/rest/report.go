@@ -35,6 +35,13 @@ type nameClicks struct {
 	Clicks int64  `json:"clicks"`
 }
 
+// weekHour is an hour of a week: weekday 1 is Monday.
+type weekHour struct {
+	Weekday int   `json:"weekday"`
+	Hour    int   `json:"hour"`
+	People  int64 `json:"people"`
+}
+
 type linkClicks struct {
 	Hash     string `json:"hash"`
 	DomainID *int64 `json:"domain_id"`
@@ -59,6 +66,9 @@ func (a *API) linkReport(c *call) error {
 	}
 	body := a.reportBody(c, asked, result)
 	body["hash"] = link.Hash
+	if err := a.addWeek(c, body, asked, []int64{link.ID}); err != nil {
+		return err
+	}
 	return answer(c.http, fasthttp.StatusOK, body)
 }
 
@@ -77,6 +87,9 @@ func (a *API) accountReport(c *call) error {
 		return withOutage(readingClicks, err)
 	}
 	body := a.reportBody(c, asked, result)
+	if err := a.addWeek(c, body, asked, ids); err != nil {
+		return err
+	}
 	if body["links"], err = a.linkClicks(c, result.Links); err != nil {
 		return err
 	}
@@ -145,6 +158,24 @@ func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.
 		body[clickreport.WordsOf(by).List] = names
 	}
 	return body
+}
+
+// addWeek adds the people of the hours of a week to a report, if they are known.
+func (a *API) addWeek(c *call, body map[string]any, asked clickreport.Request, ids []int64) error {
+	week, err := asked.Week(c.ctx, a.clicks, c.account, ids)
+	if err != nil {
+		return withOutage(readingClicks, err)
+	}
+	if week == nil {
+		return nil
+	}
+	hours := make([]weekHour, len(week))
+	for i, people := range week {
+		weekday, hour := week.At(i)
+		hours[i] = weekHour{weekday, hour, people}
+	}
+	body["week"] = hours
+	return nil
 }
 
 func newTotals(c clickreport.Count, imported bool) totals {

@@ -64,7 +64,7 @@ func TestLinkReport(t *testing.T) {
 		t.Helper()
 		a := owner.get(t, "/api/v1/links/"+hash+"/report?"+query)
 		a.wantKeys(t, http.StatusOK, append(lists(), "success", "hash", "from", "to", "tz", "interval", "counted_until",
-			"totals", "previous", "series")...)
+			"totals", "previous", "series", "week")...)
 		return a.body
 	}
 
@@ -79,6 +79,7 @@ func TestLinkReport(t *testing.T) {
 			testkit.Equal(t, list, encode(t, body[list]), want)
 			delete(body, list)
 		}
+		delete(body, "week")
 		testkit.Equal(t, "report", encode(t, body), `{"counted_until":null,"from":"2026-11-20",`+
 			`"hash":"`+hash+`","interval":"day",`+
 			`"previous":{"bots":0,"clicks":0,"people":0,"visitors":0},`+
@@ -93,6 +94,27 @@ func TestLinkReport(t *testing.T) {
 		testkit.Equal(t, "first", encode(t, series[0]), `{"at":"2026-11-19T00:00:00+09:00","bots":0,"people":0,"visitors":0}`)
 		testkit.Equal(t, "one with clicks", encode(t, series[45]), `{"at":"2026-11-20T21:00:00+09:00","bots":0,"people":4,`+
 			`"visitors":4}`)
+	})
+	t.Run("has the hours of a week, of the time zone and with the filter", func(t *testing.T) {
+		for query, want := range map[string]map[string]string{ // by weekday and hour
+			days:                                  {"5 12": "4", "6 12": "1"},
+			days + "&tz=Asia/Tokyo":               {"5 21": "4", "6 21": "1"},
+			days + "&tz=Asia/Tokyo&interval=hour": {"5 21": "4", "6 21": "1"},
+			days + "&browser=Firefox":             {"6 12": "1"},
+			"from=2026-10-01&to=2026-10-31":       {},
+		} {
+			week, people := get(t, query)["week"].([]any), map[string]string{}
+			testkit.Equal(t, "hours", len(week), 168)
+			for i, item := range week {
+				hour := item.(map[string]any)
+				at := fmt.Sprint(hour["weekday"], " ", hour["hour"])
+				testkit.Equal(t, "place", at, fmt.Sprint(1+i/24, " ", i%24))
+				if n := fmt.Sprint(hour["people"]); n != "0" {
+					people[at] = n
+				}
+			}
+			testkit.Equal(t, "week of "+query, encode(t, people), encode(t, want))
+		}
 	})
 	t.Run("compares with the same number of days before", func(t *testing.T) {
 		testkit.Equal(t, "previous", encode(t, get(t, "from=2026-11-21&to=2026-11-21")["previous"]),
@@ -148,7 +170,7 @@ func TestAccountReport(t *testing.T) {
 	}
 	a := owner.get(t, "/api/v1/report?limit=2&"+days)
 	a.wantKeys(t, http.StatusOK, append(lists(), "success", "from", "to", "tz", "interval", "counted_until", "totals",
-		"previous", "series", "links")...)
+		"previous", "series", "week", "links")...)
 	testkit.Equal(t, "totals", encode(t, a.body["totals"]), `{"bots":0,"clicks":9,"people":9,"visitors":9}`)
 	testkit.Equal(t, "links", encode(t, a.body["links"]), `[{"clicks":4,"domain_id":null,"hash":"`+hashes[2]+
 		`","short_url":"https://sho.rt/`+hashes[2]+`"},`+

@@ -138,8 +138,11 @@ func wantSums(t *testing.T, report Object) {
 	if imported > 0 {
 		testkit.Equal(t, "totals.imported", fmt.Sprint(totals["imported"]), fmt.Sprint(imported))
 	}
+	for _, hour := range report["week"].([]any) {
+		testkit.Equal(t, "people of an hour of the week", Number(t, hour.(Object), "people"), int64(0))
+	}
 	for list, names := range report {
-		if list != "series" && list != "links" {
+		if list != "series" && list != "links" && list != "week" {
 			if names, isList := names.([]any); isList {
 				testkit.Equal(t, list, len(names), 0)
 			}

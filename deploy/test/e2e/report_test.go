@@ -63,6 +63,11 @@ func TestReport(t *testing.T) {
 		testkit.Equal(t, "people", number(t, body["totals"].(object), "people"), 5)
 		testkit.Equal(t, "bots", number(t, body["totals"].(object), "bots"), 1)
 		testkit.Equal(t, "days", len(body["series"].([]any)), 7)
+		inWeek := int64(0)
+		for _, hour := range body["week"].([]any) {
+			inWeek += number(t, hour.(object), "people")
+		}
+		testkit.Equal(t, "people of the hours of a week", inWeek, 5)
 		testkit.Equal(t, "devices", names(t, body, "devices"), map[string]int64{"desktop": 3, "mobile": 2})
 		testkit.Equal(t, "countries", names(t, body, "countries"), map[string]int64{"AT": 3, "": 2})
 		testkit.Equal(t, "routes", names(t, body, "routes"), map[string]int64{"austria": 3, "": 2})
@@ -74,6 +79,13 @@ func TestReport(t *testing.T) {
 		body := owner.Get(t, path).Want(t, http.StatusOK).Body
 		testkit.Equal(t, "hours", len(body["series"].([]any)), 7*24) // no clock is changed there
 		testkit.Equal(t, "clicks", number(t, body["totals"].(object), "clicks"), 3)
+		hours := body["week"].([]any)
+		for _, point := range body["series"].([]any) { // each hour of the week once
+			at, err := time.Parse(time.RFC3339, point.(object)["at"].(string))
+			testkit.Must(t, err)
+			hour := hours[(int(at.Weekday())+6)%7*24+at.Hour()].(object)
+			testkit.Equal(t, fmt.Sprint("people at ", at), number(t, hour, "people"), number(t, point.(object), "people"))
+		}
 		links := owner.Get(t, "/api/v1/report?"+week()).Want(t, http.StatusOK).Body["links"].([]any)
 		if len(links) != 2 || number(t, links[0].(object), "clicks") != 6 {
 			t.Errorf("links %v", links)
