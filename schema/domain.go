@@ -3,7 +3,11 @@ package schema
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Domain is a custom domain of an account. Several accounts may have the same host, but it is verified for one at most.
@@ -27,12 +31,37 @@ type Domain struct {
 	HasAppLinks bool // whether AppLinks has a document
 }
 
-// Site says where visitors of a domain are sent if no link does. An empty URL sends them nowhere.
+// Site is what visitors of a domain get besides its links: where they are sent if no link does, an empty URL sends them
+// nowhere, and what pages look like.
 type Site struct {
 	RootURL     string   // instead of the front page
 	NotFoundURL string   // if there is no such link
 	ExpiredURL  string   // if a link has expired that has no such URL of its own
 	PathMode    PathMode // of links that leave it to their domain
+	Name        string   // on pages, at most MaxSiteName characters; "": the host
+	Color       string   // of pages, for ParseColor; "": DefaultColor
+}
+
+// MaxSiteName is the most characters of a Site's name.
+const MaxSiteName = 60
+
+// SiteNameProblem says in a sentence for its author why a name cannot be a Site's; "" if it is valid.
+func SiteNameProblem(name string) string {
+	switch {
+	case utf8.RuneCountInString(name) > MaxSiteName:
+		return fmt.Sprintf("The name must have at most %d characters.", MaxSiteName)
+	case strings.ContainsFunc(name, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }):
+		return "The name must be valid UTF-8 without control characters."
+	}
+	return ""
+}
+
+// SiteColorProblem says in a sentence for its author why a text cannot be a Site's colour; "" if it is valid.
+func SiteColorProblem(text string) string {
+	if _, err := ParseColor(text); text == "" || err == nil {
+		return ""
+	}
+	return "The colour must be # and six hexadecimal digits, such as " + DefaultColor.String() + "."
 }
 
 // AppLinks are the JSON documents of a domain that let apps open its links; "": none.

@@ -12,7 +12,7 @@ const (
 	INSERT INTO domains (account_id, host, challenge, created_at, verified_at, check_at)
 	VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`
 	domainColumns = `id, account_id, host, challenge, created_at, verified_at, lost_at, check_at, failing_since,
-		contested_by, contested_at, root_url, not_found_url, expired_url, path_mode,
+		contested_by, contested_at, root_url, not_found_url, expired_url, path_mode, name, color,
 		apple_links <> '' OR android_links <> ''`
 	selectDomain     = `SELECT ` + domainColumns + ` FROM domains `
 	domainByID       = selectDomain + `WHERE id = $1`
@@ -28,7 +28,7 @@ const (
 	nowVerified = `CASE WHEN verified_at IS NULL THEN 0 ELSE changed_after END`
 	setSite     = `
 	UPDATE domains SET root_url = $2, not_found_url = $3, expired_url = $4, apple_links = $5, android_links = $6,
-		path_mode = $7
+		path_mode = $7, name = $8, color = $9
 	WHERE id = $1`
 	appLinks      = `SELECT apple_links, android_links FROM domains WHERE id = $1`
 	ownerOfDomain = `SELECT account_id FROM domains WHERE id = $1`
@@ -41,7 +41,7 @@ const (
 func domainFields(d *schema.Domain) []any {
 	return []any{&d.ID, &d.AccountID, &d.Host, &d.Challenge, &d.CreatedAt, &d.VerifiedAt, &d.LostAt, &d.CheckAt,
 		&d.FailingSince, &d.ContestedBy, &d.ContestedAt, &d.RootURL, &d.NotFoundURL, &d.ExpiredURL, &d.PathMode,
-		&d.HasAppLinks}
+		&d.Name, &d.Color, &d.HasAppLinks}
 }
 
 // CreateDomain implements schema.DomainStore.
@@ -113,7 +113,7 @@ func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 // SetSite implements schema.DomainStore.
 func (s *Store) SetSite(ctx context.Context, domainID int64, site schema.Site, links schema.AppLinks) error {
 	err := execOne(ctx, s.db, setSite, domainID, site.RootURL, site.NotFoundURL, site.ExpiredURL, links.Apple,
-		links.Android, site.PathMode)
+		links.Android, site.PathMode, site.Name, site.Color)
 	return wrap(err, "set site of domain %d", domainID)
 }
 

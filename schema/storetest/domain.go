@@ -230,7 +230,7 @@ func setsSite(t *testing.T, store schema.Database) {
 			ExpiredURL: "https://example.org/ü"},
 			schema.AppLinks{Apple: "{}", Android: strings.Repeat(" ", schema.MaxAppLinks-2) + "[]"}},
 		{schema.Site{ExpiredURL: "https://example.org/late"}, schema.AppLinks{Apple: "{}"}},
-		{schema.Site{PathMode: schema.PathIgnore}, schema.AppLinks{}},
+		{schema.Site{PathMode: schema.PathIgnore, Name: "Müller & Söhne", Color: "#ffd400"}, schema.AppLinks{}},
 		{schema.Site{}, schema.AppLinks{Android: "[]"}},
 		{},
 	} {

@@ -117,6 +117,8 @@ func domainsLeaveChanges(t *testing.T, store schema.Database, a, b schema.Accoun
 		{schema.Site{RootURL: "https://example.org/"}, schema.AppLinks{Apple: "{}"}},
 		{schema.Site{PathMode: schema.PathAppend}, schema.AppLinks{Apple: "{}"}},
 		{schema.Site{PathMode: schema.PathNone}, schema.AppLinks{Apple: "{}"}},
+		{schema.Site{PathMode: schema.PathNone, Name: "A"}, schema.AppLinks{Apple: "{}"}},
+		{schema.Site{PathMode: schema.PathNone, Name: "A", Color: "#ffd400"}, schema.AppLinks{Apple: "{}"}},
 	} {
 		testkit.Must(t, store.SetSite(t.Context(), verified.ID, set.site, set.links))
 		wantPending(t, "a site", store, "host/verified.example.org")
