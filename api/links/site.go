@@ -12,6 +12,8 @@ const (
 	FieldNotFoundURL  = "not_found_url"
 	FieldAppleLinks   = "apple_app_site_association"
 	FieldAndroidLinks = "assetlinks"
+	FieldSiteName     = "name"
+	FieldSiteColor    = "color"
 )
 
 // SetSite sets what visitors of a domain get whom no link leads anywhere, and the domain's documents for apps.
@@ -34,8 +36,10 @@ func (s *Shortener) SetSite(ctx context.Context, domainID int64, site schema.Sit
 	if !site.PathMode.Valid() {
 		v.reject(FieldPathMode, "Choose what becomes of paths behind an alias.")
 	}
-	for field, document := range map[string]string{FieldAppleLinks: links.Apple, FieldAndroidLinks: links.Android} {
-		if problem := schema.AppLinksProblem(document); problem != "" {
+	for field, problem := range map[string]string{FieldAppleLinks: schema.AppLinksProblem(links.Apple),
+		FieldAndroidLinks: schema.AppLinksProblem(links.Android), FieldSiteName: schema.SiteNameProblem(site.Name),
+		FieldSiteColor: schema.SiteColorProblem(site.Color)} {
+		if problem != "" {
 			v.reject(field, problem)
 		}
 	}
