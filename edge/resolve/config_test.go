@@ -29,10 +29,10 @@ func TestConfig(t *testing.T) {
 		cfg.RegisterFlags(fs)
 		testkit.Must(t, fs.Parse([]string{
 			"-edge.cache-ttl=5s", "-edge.cache-bytes=2000000", "-edge.root-url=https://example.com/",
-			"-edge.path-mode=append", "-edge.assetlinks=" + document}))
+			"-edge.path-mode=append", "-edge.site-name=Acme", "-edge.site-color=#ffd400", "-edge.assetlinks=" + document}))
 		want := resolve.DefaultConfig()
 		want.Site.RootURL, want.AppLinks.Android = "https://example.com/", "[]"
-		want.Site.PathMode = schema.PathAppend
+		want.Site.PathMode, want.Site.Name, want.Site.Color = schema.PathAppend, "Acme", "#ffd400"
 		want.CacheTTL, want.CacheBytes = 5*time.Second, 2_000_000
 		if cfg != want {
 			t.Errorf("got %+v, want %+v", cfg, want)
@@ -41,7 +41,7 @@ func TestConfig(t *testing.T) {
 	t.Run("every invalid setting is named by its flag", func(t *testing.T) {
 		cfg := resolve.Config{
 			Site: schema.Site{RootURL: "sho.rt", NotFoundURL: "ftp://example.com/", ExpiredURL: "https:///late",
-				PathMode: "keep"},
+				PathMode: "keep", Name: strings.Repeat("ü", 61), Color: "red"},
 			AppLinks: schema.AppLinks{Apple: "{", Android: "none"}}
 		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
 		cfg.RegisterFlags(fs)

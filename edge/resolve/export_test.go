@@ -30,7 +30,7 @@ var (
 		URL: "https://example.com/", Active: true, ExpiredURL: "https://late.example/", Behaviour: &someBehaviour}))
 	SavedHost = SavedRecord{kindHost, appendHost(nil, newEntry(domainID(3), []byte("go.example.com"),
 		appendSite(nil, &schema.Site{RootURL: "https://example.com/", NotFoundURL: "https://example.com/404",
-			ExpiredURL: "https://example.com/late"}, true)))}
+			ExpiredURL: "https://example.com/late", Name: "Own", Color: "#ffd400"}, true)))}
 )
 
 func savedLink(hash string, answer []byte) SavedRecord {

@@ -24,6 +24,8 @@ const (
 	// fieldAppLinks is 1 if the domain has schema.AppLinks, which are not worth the memory of an entry.
 	fieldAppLinks = protowire.Number(ExpiredURL) + 1 + iota
 	fieldPathMode // paths of links that leave them to the domain, above 0
+	fieldSiteName
+	fieldSiteColor
 )
 
 // appendSite appends the bytes of a host's entry: a message in protobuf's wire format whose URLs are locations. A
@@ -39,6 +41,12 @@ func appendSite(dst []byte, site *schema.Site, appLinks bool) []byte {
 	}
 	if mode := pathsOfMode(site.PathMode); mode > 0 {
 		dst = protowire.AppendVarint(protowire.AppendTag(dst, fieldPathMode, protowire.VarintType), uint64(mode))
+	}
+	if site.Name != "" {
+		dst = appendField(dst, fieldSiteName, []byte(site.Name))
+	}
+	if site.Color != "" {
+		dst = appendField(dst, fieldSiteColor, []byte(site.Color))
 	}
 	return dst
 }
@@ -66,13 +74,28 @@ func (r *Resolver) SiteLocation(t *Target, url SiteURL) []byte {
 	return location
 }
 
+// Brand returns what pages show of a target's domain: its name and colour, "" if it has none, and its host, "" if the
+// domain is not known. The target may be the result of a failed Resolve.
+func (r *Resolver) Brand(t *Target) (name, host, color string) {
+	switch {
+	case t.host == nil:
+		return "", "", ""
+	case t.host == r.home:
+		host = r.defaultHost
+	default:
+		host = string(t.host.key())
+	}
+	site := t.host.answer()
+	return string(siteField(site, fieldSiteName).bytes), host, string(siteField(site, fieldSiteColor).bytes)
+}
+
 // judgeHost notes whether a site may lead to a blocked host.
 func (r *Resolver) judgeHost(e *entry[domainID]) {
 	listed := false
 	for rest := e.answer(); len(rest) > 0 && !listed; {
 		var f field
 		f, rest = next(rest)
-		listed = r.blocks(f.bytes)
+		listed = f.number <= protowire.Number(ExpiredURL) && r.blocks(f.bytes)
 	}
 	e.listed.Store(listed)
 }

@@ -96,7 +96,7 @@ func appendKey(dst, key []byte) []byte {
 func decodeHost(body []byte) *entry[domainID] {
 	host, body, ok := cutKey(body)
 	id, n := binary.Uvarint(body)
-	if !ok || len(host) > schema.MaxHostLen || n <= 0 || !validFields(body[n:], fieldPathMode) {
+	if !ok || len(host) > schema.MaxHostLen || n <= 0 || !validFields(body[n:], fieldSiteColor) {
 		return nil
 	}
 	return newEntry(domainID(id), host, body[n:])

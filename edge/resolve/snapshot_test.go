@@ -87,13 +87,19 @@ func TestRestart(t *testing.T) {
 	}
 	t.Run("while the store fails, links are served, on every host, and no others", func(t *testing.T) {
 		e := cached(t)
-		e.link(t, e.domain(t, "go.example.com", true), "own", second)
+		domain := e.domain(t, "go.example.com", true)
+		testkit.Must(t, e.store.SetSite(t.Context(), domain, schema.Site{Name: "Own", Color: "#ffd400"}, schema.AppLinks{}))
+		e.link(t, domain, "own", second)
 		e.want(t, "go.example.com", "own", now, second, "")
 		e.store.inject(down)
 		e.restart(t)
 		testkit.Equal(t, "restored", e.resolver.Restored(), 3)
 		find(t, e, "abc", first, "")
 		e.want(t, "go.example.com", "own", now, second, "")
+		target, err := e.resolver.Resolve([]byte("go.example.com"), []byte("own"), netip.Addr{}, now)
+		testkit.Must(t, err)
+		name, host, color := e.resolver.Brand(&target)
+		testkit.Equal(t, "brand", []string{name, host, color}, []string{"Own", "go.example.com", "#ffd400"})
 		find(t, e, "new", "", schema.CodeUnavailable)
 	})
 	t.Run("links are looked up until changes are followed from where they ended", func(t *testing.T) {
