@@ -103,7 +103,7 @@ func (h *Handler) follow(q *request, target resolve.Target, err error) bool {
 	case len(target.Location) == 0 && target.Stop >= resolve.Extended:
 		return h.extended(q, target)
 	case len(target.Location) == 0:
-		h.answerGone(q.RequestCtx, target.Stop)
+		h.answerGone(q, target)
 	case !h.record(q, target, nil, h.redirected):
 		return false
 	default:
@@ -194,7 +194,7 @@ func (h *Handler) preview(q *request, path []byte) bool {
 	if q.loop != nil {
 		wait := h.resolver.WaitPreview(q.client, q.now)
 		if wait > 0 {
-			h.refuse(q.RequestCtx, wait)
+			h.refuse(q, resolve.Target{}, wait)
 		}
 		return wait > 0
 	}
@@ -216,11 +216,11 @@ func (h *Handler) preview(q *request, path []byte) bool {
 	case err != nil:
 		h.answerError(q, target, err)
 	case verdict == limit.Unavailable:
-		h.answerUnavailable(q)
+		h.answerUnavailable(q, target)
 	case len(target.Location) == 0:
-		h.answerGone(q.RequestCtx, target.Stop)
+		h.answerGone(q, target)
 	case target.Stop == resolve.Extended && hasPassword(target):
-		h.pages.forVisitor(q.RequestCtx).locked.answer(q.RequestCtx)
+		h.show(q, target, &h.pages.forVisitor(q.RequestCtx).locked)
 	default:
 		h.previewLocation(q, target, link)
 	}
@@ -238,7 +238,7 @@ func (h *Handler) previewLocation(q *request, target resolve.Target, link schema
 		}
 	}
 	h.previewed.Inc()
-	h.pages.preview(q.RequestCtx, target, link).answer(q.RequestCtx)
+	h.show(q, target, h.pages.preview(q.RequestCtx, target, link))
 }
 
 // answerError says why a link was not found.
@@ -247,9 +247,9 @@ func (h *Handler) answerError(q *request, target resolve.Target, err error) {
 	case schema.ErrorCode(err) == schema.CodeNotFound:
 		h.answerNoLink(q, target)
 	case err == resolve.ErrTooMany:
-		h.refuse(q.RequestCtx, h.resolver.Wait(q.client, q.now))
+		h.refuse(q, target, h.resolver.Wait(q.client, q.now))
 	default:
-		h.answerUnavailable(q)
+		h.answerUnavailable(q, target)
 	}
 }
 
@@ -264,42 +264,42 @@ func (h *Handler) answerNoLink(q *request, target resolve.Target) {
 		h.sites.counter(h.resolver.HostName(q.Host()), isRoot).Inc()
 		h.redirect(q, resolve.Target{Location: location})
 	case isRoot:
-		h.pages.forVisitor(q.RequestCtx).front.answer(q.RequestCtx)
+		h.show(q, target, &h.pages.forVisitor(q.RequestCtx).front)
 	default:
 		h.notFound.Inc()
-		h.pages.forVisitor(q.RequestCtx).notFound.answer(q.RequestCtx)
+		h.show(q, target, &h.pages.forVisitor(q.RequestCtx).notFound)
 	}
 }
 
-func (h *Handler) answerUnavailable(q *request) {
+func (h *Handler) answerUnavailable(q *request, target resolve.Target) {
 	h.unavailable.Inc()
-	h.pages.forVisitor(q.RequestCtx).unavailable.answer(q.RequestCtx)
+	h.show(q, target, &h.pages.forVisitor(q.RequestCtx).unavailable)
 	q.Response.Header.Set("Retry-After", "1")
 }
 
 // refuse answers a client that has asked for too many unknown links, or pages about links.
-func (h *Handler) refuse(ctx *fasthttp.RequestCtx, wait time.Duration) {
+func (h *Handler) refuse(q *request, target resolve.Target, wait time.Duration) {
 	h.tooMany.Inc()
-	h.pages.forVisitor(ctx).tooMany.answer(ctx)
-	ctx.Response.Header.Set("Retry-After", strconv.Itoa(int(max(1, (wait+time.Second-1)/time.Second))))
+	h.show(q, target, &h.pages.forVisitor(q.RequestCtx).tooMany)
+	q.Response.Header.Set("Retry-After", strconv.Itoa(int(max(1, (wait+time.Second-1)/time.Second))))
 }
 
 // answerGone says why a link does not redirect.
-func (h *Handler) answerGone(ctx *fasthttp.RequestCtx, stop resolve.Stop) {
+func (h *Handler) answerGone(q *request, target resolve.Target) {
 	h.gone.Inc()
-	pages := h.pages.forVisitor(ctx)
-	switch stop {
+	pages := h.pages.forVisitor(q.RequestCtx)
+	why := &pages.gone
+	switch target.Stop {
 	case resolve.TakenDown:
-		pages.takenDown.answer(ctx)
+		why = &pages.takenDown
 	case resolve.Unsafe:
-		pages.unsafe.answer(ctx)
+		why = &pages.unsafe
 	case resolve.Deleted:
-		pages.deleted.answer(ctx)
+		why = &pages.deleted
 	case resolve.Expired:
-		pages.expired.answer(ctx)
-	default:
-		pages.gone.answer(ctx)
+		why = &pages.expired
 	}
+	h.show(q, target, why)
 }
 
 // fixed answers a request for a path that is the same on every host, and reports whether it is one.
@@ -357,7 +357,7 @@ func (h *Handler) recover(ctx *fasthttp.RequestCtx, answered *bool) {
 		h.failed.Inc()
 		h.log.Error("request failed", "error", fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))
 		ctx.Response.Reset()
-		h.pages.forVisitor(ctx).failed.answer(ctx)
+		h.pages.forVisitor(ctx).failed.answer(ctx, nameless)
 		*answered = true
 	}
 }

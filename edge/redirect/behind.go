@@ -13,7 +13,7 @@ func (h *Handler) behind(q *request, target resolve.Target) bool {
 		h.answerNoLink(q, target)
 		return true
 	case len(q.rest) > resolve.MaxLocation:
-		h.pages.pathTooLong.answer(q.RequestCtx)
+		h.show(q, target, &h.pages.pathTooLong)
 		return true
 	}
 	h.resolver.Settle(&target, q.now)
@@ -52,7 +52,7 @@ func (h *Handler) place(q *request, target *resolve.Target, isURL bool) (buffer 
 	location, ok := target.AppendRest(buffer[:0], target.Location, q.rest, isURL)
 	if !ok {
 		h.forwarded.Put(buffer)
-		h.pages.pathTooLong.answer(q.RequestCtx)
+		h.show(q, *target, &h.pages.pathTooLong)
 		return nil, false
 	}
 	target.Location = location

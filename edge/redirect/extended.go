@@ -35,7 +35,8 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 		target.Location = location
 	}
 	if h.resolver.Blocks(&target) {
-		h.answerGone(q.RequestCtx, resolve.Unsafe)
+		target.Stop = resolve.Unsafe
+		h.answerGone(q, target)
 		return true
 	}
 	switch buffer, ok := h.place(q, &target, len(to) == 0); {
@@ -51,12 +52,12 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 		case limit.UsedUp:
 			return h.usedUp(q, target)
 		case limit.Unavailable:
-			h.answerUnavailable(q)
+			h.answerUnavailable(q, target)
 			return true
 		}
 	}
 	if version != 0 {
-		if admitted, answered := h.admit(q, target.LinkID, version); !admitted {
+		if admitted, answered := h.admit(q, target, version); !admitted {
 			return answered
 		}
 	}
@@ -65,7 +66,7 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 		if !h.record(q, target, route, h.previewed) {
 			return false
 		}
-		h.pages.card(extension.Card(), target.Location).answer(q.RequestCtx)
+		h.showCard(q, target, extension.Card())
 	case isBot: // spends nothing
 		return h.preview(q, q.path)
 	case most > 0:

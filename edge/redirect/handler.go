@@ -155,16 +155,16 @@ func (h *Handler) Reject(ctx *fasthttp.RequestCtx, err error) {
 	var framing *service.FramingError
 	switch {
 	case errors.As(err, &framing) && framing.Status == fasthttp.StatusHTTPVersionNotSupported:
-		h.pages.badVersion.answer(ctx)
+		h.pages.badVersion.answer(ctx, nameless)
 	case errors.As(err, &framing) && framing.Status == fasthttp.StatusNotImplemented:
-		h.pages.badCoding.answer(ctx)
+		h.pages.badCoding.answer(ctx, nameless)
 	case errors.As(err, &tooLarge):
-		h.pages.headerTooLarge.answer(ctx)
+		h.pages.headerTooLarge.answer(ctx, nameless)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		h.pages.bodyTooLarge.answer(ctx)
+		h.pages.bodyTooLarge.answer(ctx, nameless)
 	case errors.As(err, &netErr) && netErr.Timeout():
-		h.pages.timeout.answer(ctx)
+		h.pages.timeout.answer(ctx, nameless)
 	default:
-		h.pages.badRequest.answer(ctx)
+		h.pages.badRequest.answer(ctx, nameless)
 	}
 }

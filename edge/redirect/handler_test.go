@@ -137,7 +137,8 @@ func TestStoppedLinksSayWhy(t *testing.T) {
 		testkit.Must(t, e.store.SetTakenDown(t.Context(), 0, "down", true))
 		storetest.SetActive(t, e.store, 0, "off", false)
 		for range 2 { // from the store, then from memory
-			for hash, why := range map[string]string{"down": "operator", "off": "deactivated", "unsafe": "known as unsafe"} {
+			for hash, why := range map[string]string{"down": "operator", "off": "switched it off",
+				"unsafe": "known to be unsafe"} {
 				resp, body := send(t, addr, "GET", "http://sho.rt/"+hash)
 				if resp.StatusCode != 410 || resp.Header.Get("Location") != "" || !strings.Contains(body, why) {
 					t.Errorf("%s: %d to %q, want 410 and %q:\n%s", hash, resp.StatusCode, resp.Header.Get("Location"), why, body)

@@ -18,7 +18,7 @@ func (h *Handler) limited(q *request, target resolve.Target, route []byte, most 
 	case verdict == limit.UsedUp:
 		return h.usedUp(q, target)
 	case verdict != limit.Open:
-		h.answerUnavailable(q)
+		h.answerUnavailable(q, target)
 		return true
 	case uncounted != nil:
 		uncounted.Inc()
@@ -29,7 +29,7 @@ func (h *Handler) limited(q *request, target resolve.Target, route []byte, most 
 		if !h.append(q, &click) {
 			ticket.GiveBack()
 			if q.loop == nil {
-				h.answerUnavailable(q)
+				h.answerUnavailable(q, target)
 			}
 			return q.loop == nil
 		}

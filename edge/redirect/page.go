@@ -3,11 +3,10 @@ package redirect
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -26,9 +25,10 @@ var cardHTML string
 // page is a complete answer for people to read.
 type page struct {
 	status   int
-	language string // "": the link owner's text, in any language
-	body     []byte
-	csp      string
+	language string    // "": the link owner's text, in any language
+	body     [3][]byte // a brand's style and mark stand between them
+	style    string    // the source of the page's own style
+	hasForm  bool
 }
 
 // pages are all pages. They are rendered once, except for those about links.
@@ -148,16 +148,16 @@ func (p *pages) preview(ctx *fasthttp.RequestCtx, target resolve.Target, link sc
 }
 
 // card renders the page that programs get which draw previews (https://ogp.me, and Twitter's summary cards). location
-// is where the link leads.
-func (p *pages) card(card resolve.Card, location []byte) *page {
+// is where the link leads, and site the name of the domain, "" if it has none.
+func (p *pages) card(card resolve.Card, location []byte, site string) *page {
 	page := render(p.cardTemplate, "", fasthttp.StatusOK, struct {
 		resolve.Card
-		Target string
-	}{card, string(location)})
+		Target, Site string
+	}{card, string(location), site})
 	return &page
 }
 
-// render renders a page. Its content security policy forbids everything except for its own style element.
+// render renders a page.
 func render(t *template.Template, language string, status int, content any) page {
 	var body bytes.Buffer
 	if err := t.Execute(&body, content); err != nil {
@@ -165,22 +165,19 @@ func render(t *template.Template, language string, status int, content any) page
 	}
 	_, style, _ := bytes.Cut(body.Bytes(), []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))
-	digest := sha256.Sum256(style)
-	formAction := "form-action 'none'; "
-	if bytes.Contains(body.Bytes(), []byte("<form")) {
-		formAction = "" // browsers apply it also to where the answer redirects
-	}
-	return page{
-		status:   status,
-		language: language,
-		body:     body.Bytes(),
-		csp: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; %sframe-ancestors 'none'",
-			base64.StdEncoding.EncodeToString(digest[:]), formAction),
-	}
+	head, rest, _ := bytes.Cut(body.Bytes(), []byte("</head>"))
+	top, main, _ := bytes.Cut(rest, []byte("<main>\n"))
+	return page{status: status, language: language, style: styleSource(style),
+		hasForm: bytes.Contains(main, []byte("<form")),
+		body:    [3][]byte{head, slices.Concat([]byte("</head>"), top, []byte("<main>\n")), main}}
 }
 
-// answer answers ctx with the page.
-func (p *page) answer(ctx *fasthttp.RequestCtx) {
+// answer answers ctx with the page. Its content security policy forbids everything except for its style elements.
+func (p *page) answer(ctx *fasthttp.RequestCtx, b *brand) {
+	formAction := "form-action 'none'; "
+	if p.hasForm {
+		formAction = "" // browsers apply it also to where the answer redirects
+	}
 	ctx.SetStatusCode(p.status)
 	ctx.SetContentType("text/html; charset=utf-8")
 	header := &ctx.Response.Header
@@ -189,8 +186,9 @@ func (p *page) answer(ctx *fasthttp.RequestCtx) {
 		header.Set("Content-Language", p.language)
 		header.Set("Vary", "Accept-Language")
 	}
-	header.Set("Content-Security-Policy", p.csp)
+	header.Set("Content-Security-Policy", "default-src 'none'; style-src "+p.style+" "+b.source+"; base-uri 'none'; "+
+		formAction+"frame-ancestors 'none'")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Robots-Tag", "noindex")
-	ctx.Response.SetBodyRaw(p.body)
+	ctx.Response.SetBodyRaw(slices.Concat(p.body[0], []byte(b.style), p.body[1], []byte(b.mark), p.body[2]))
 }

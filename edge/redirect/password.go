@@ -36,7 +36,7 @@ func (h *Handler) otherMethod(q *request) bool {
 			return h.follow(q, target, nil)
 		}
 	}
-	h.pages.badMethod.answer(q.RequestCtx)
+	h.pages.badMethod.answer(q.RequestCtx, nameless)
 	q.Response.Header.Set("Allow", "GET, HEAD")
 	return true
 }
@@ -50,9 +50,9 @@ func hasPassword(target resolve.Target) bool {
 // admit reports whether a visitor has entered the password of a link with a version, lately or by this request.
 // Otherwise it answers with the page that asks for it, which is no click, or returns false for answered if a goroutine
 // has to answer.
-func (h *Handler) admit(q *request, link, version int64) (admitted, answered bool) {
+func (h *Handler) admit(q *request, target resolve.Target, version int64) (admitted, answered bool) {
 	if q.IsPost() {
-		return h.tryPassword(q, link), true
+		return h.tryPassword(q, target), true
 	}
 	if grant := q.Request.Header.Cookie(grantCookie); len(grant) > 0 {
 		if !h.passwords.Ready() {
@@ -60,23 +60,24 @@ func (h *Handler) admit(q *request, link, version int64) (admitted, answered boo
 				return false, false
 			}
 			if err := h.passwords.Load(context.Background()); err != nil {
-				h.passwordsAway(q, err)
+				h.passwordsAway(q, target, err)
 				return false, true
 			}
 		}
-		if h.passwords.ValidGrant(grant, link, version, q.now) {
+		if h.passwords.ValidGrant(grant, target.LinkID, version, q.now) {
 			return true, true
 		}
 	}
 	h.previewed.Inc()
-	h.pages.forVisitor(q.RequestCtx).password.answer(q.RequestCtx)
+	h.show(q, target, &h.pages.forVisitor(q.RequestCtx).password)
 	return false, true
 }
 
 // tryPassword reports whether a request has the right password, and answers it otherwise. With the right password the
 // visitor also gets a grant.
-func (h *Handler) tryPassword(q *request, link int64) (right bool) {
-	attempt := schema.PasswordAttempt{LinkID: link, Client: q.client, Password: string(q.PostArgs().Peek(fieldPassword))}
+func (h *Handler) tryPassword(q *request, target resolve.Target) (right bool) {
+	attempt := schema.PasswordAttempt{LinkID: target.LinkID, Client: q.client,
+		Password: string(q.PostArgs().Peek(fieldPassword))}
 	verdict, err := h.passwords.Try(context.Background(), attempt)
 	if err == nil {
 		h.unchecked.Store(false)
@@ -84,16 +85,16 @@ func (h *Handler) tryPassword(q *request, link int64) (right bool) {
 	pages := h.pages.forVisitor(q.RequestCtx)
 	switch {
 	case err != nil:
-		h.passwordsAway(q, err)
+		h.passwordsAway(q, target, err)
 	case verdict.Wait > 0:
 		h.tooMany.Inc()
-		pages.waitPassword.answer(q.RequestCtx)
+		h.show(q, target, &pages.waitPassword)
 		q.Response.Header.Set("Retry-After", strconv.Itoa(verdict.Wait))
 	case !verdict.Right:
 		h.previewed.Inc()
-		pages.wrongPassword.answer(q.RequestCtx)
+		h.show(q, target, &pages.wrongPassword)
 	default:
-		h.grant(q, link, verdict.Version)
+		h.grant(q, target.LinkID, verdict.Version)
 		q.Request.Header.Del(fasthttp.HeaderReferer) // which is the page that has asked
 		return true
 	}
@@ -127,9 +128,9 @@ func (h *Handler) grant(q *request, link, version int64) {
 
 // passwordsAway answers while no password can be checked. It logs the first failure: visitors decide how many there
 // are.
-func (h *Handler) passwordsAway(q *request, err error) {
+func (h *Handler) passwordsAway(q *request, target resolve.Target, err error) {
 	if !h.unchecked.Swap(true) {
 		h.log.Warn("passwords of links cannot be checked", "error", err)
 	}
-	h.answerUnavailable(q)
+	h.answerUnavailable(q, target)
 }

@@ -1,0 +1,80 @@
+package redirect
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"linkstream/edge/resolve"
+	"linkstream/schema"
+)
+
+// brand is what pages show of a domain.
+type brand struct {
+	style  string // an element with the colours
+	source string // of the style, for content security policies
+	mark   string // an element with the name; "": none
+}
+
+// The colours of page.html behind text.
+var (
+	lightCard = schema.Color{R: 0xff, G: 0xff, B: 0xff}
+	darkCard  = schema.Color{R: 0x19, G: 0x1e, B: 0x1c}
+)
+
+// newBrand returns the brand of a domain with a name and a colour. Text on the colour, and in it, can be read, whatever
+// the colour is.
+func newBrand(name string, color schema.Color) *brand {
+	style := fmt.Sprintf(":root{--brand:%v;--on:%v;--ink:%v}@media(prefers-color-scheme:dark){:root{--ink:%v}}",
+		color, color.Text(), color.On(lightCard), color.On(darkCard))
+	b := &brand{style: "<style>" + style + "</style>\n", source: styleSource([]byte(style))}
+	if name != "" {
+		b.mark = `<div class="mark"><span aria-hidden="true">` + html.EscapeString(letter(name)) + `</span><bdi>` +
+			html.EscapeString(name) + "</bdi></div>\n"
+	}
+	return b
+}
+
+// nameless is the brand of pages whose domain is not known.
+var nameless = newBrand("", schema.DefaultColor)
+
+// letter returns the first letter or digit of a name as a capital, or else its first character.
+func letter(name string) string {
+	first := strings.IndexFunc(name, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
+	r, _ := utf8.DecodeRuneInString(name[max(first, 0):])
+	return string(unicode.ToUpper(r))
+}
+
+// styleSource returns the source of a style element's text for content security policies.
+func styleSource(style []byte) string {
+	digest := sha256.Sum256(style)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'"
+}
+
+// brand returns the brand of a target's domain: without a name its host, and nothing of an unknown one.
+func (h *Handler) brand(target *resolve.Target) *brand {
+	name, host, text := h.resolver.Brand(target)
+	if name == "" {
+		name = host
+	}
+	color, err := schema.ParseColor(text)
+	if err != nil {
+		color = schema.DefaultColor
+	}
+	return newBrand(name, color)
+}
+
+// show answers a request with a page of a target's domain.
+func (h *Handler) show(q *request, target resolve.Target, p *page) {
+	p.answer(q.RequestCtx, h.brand(&target))
+}
+
+// showCard answers a program that draws previews. People do not see the page, which has no look.
+func (h *Handler) showCard(q *request, target resolve.Target, card resolve.Card) {
+	name, _, _ := h.resolver.Brand(&target)
+	h.pages.card(card, target.Location, name).answer(q.RequestCtx, new(brand))
+}
