@@ -37,7 +37,7 @@ func TestSignUp(t *testing.T) {
 		}
 		b.get("/dashboard/sign-up").want(t, http.StatusOK, "Create an account")
 		signUp(b, "New@Example.org", "a long password").wantTo(t, "/dashboard")
-		b.follow().want(t, http.StatusOK, "Your account is ready", "Create your first link")
+		b.follow().want(t, http.StatusOK, "Your account is ready", "Three steps to your first click")
 		s.browser(t).signIn("new@example.org", "a long password").wantTo(t, "/dashboard")
 		b.get("/dashboard/account").want(t, http.StatusOK, "new@example.org")
 		b.get("/dashboard/sign-up").wantTo(t, "/dashboard")

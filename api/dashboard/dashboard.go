@@ -71,7 +71,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d.router.MethodNotAllowed = d.handler(request.OtherRoute, admitAnyone, request.Constant,
 		func(*call) error { return errMethod })
 	d.readable, d.above, d.kept = map[string]bool{}, map[string]int{}, map[string][]string{}
-	d.withForm, d.prices = map[string]makePage{}, map[string]request.Price{}
+	d.prices = map[string]request.Price{}
 	d.routes()
 	d.answer = compressing(d.router.Handler)
 	return d, nil

@@ -60,7 +60,6 @@ type Dashboard struct {
 	readable  map[string]bool          // routes of GET
 	above     map[string]int           // how far the page of a route of POST is above it, see routeReloads
 	kept      map[string][]string      // fields by route of POST, see keep
-	withForm  map[string]makePage      // other pages with the form of new links, by path
 	prices    map[string]request.Price // by method and route
 	files     *request.Files
 	bodies    *turns.Bound // bytes of large forms
@@ -122,9 +121,6 @@ func (d *Dashboard) route(method, path string, admit guard, price request.Price,
 		d.router.Handle(fasthttp.MethodHead, path, handler)
 	}
 }
-
-// makePage returns the name of a page's template and the page's data.
-type makePage func(*call) (template string, data any, err error)
 
 // Owns reports whether the dashboard handles a request: all paths below Root, pathRobots, pathAgents, and if a browser
 // asks for them all other paths that are not the API's.

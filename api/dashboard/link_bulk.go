@@ -62,7 +62,7 @@ func (p bulkPage) Failed() int64 { return int64(len(p.Results)) - p.Created }
 func (d *Dashboard) bulkPage(c *call, get func(field string) string) (page bulkPage, err error) {
 	page.Lines, page.Tags = get(fieldLines), cut(get(links.FieldTags), maxAsked)
 	page.DomainID, page.Most = parseID(get(links.FieldDomainID)), maxBulkLinks
-	page.Form, err = d.shortenForm(c, pathBulk)
+	page.Form, err = d.shortenForm(c)
 	return page, err
 }
 

@@ -1,68 +1,92 @@
 package dashboard
 
 import (
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/valyala/fasthttp"
+
 	"linkstream/api/links"
+	"linkstream/api/qr"
 	"linkstream/schema"
 )
 
 // paramMade is the parameter of a page that shows a new link: its domain's ID and its hash.
 const paramMade = "made"
 
-// shortenForm is the data of the form that creates a link. It stands on the list of links and on the overview.
+// pathNew is the page that creates a link, which other pages show in a dialog.
+const pathNew = pathLinks + "/new"
+
+// shortenForm is the data of the form that creates a link.
 type shortenForm struct {
 	linkFields
 	Alias    string
 	DomainID int64
 	Domains  []schema.Domain // verified ones
 	Default  string          // the default domain
-	Back     string          // path of the page that has the form
 }
 
-// Typed reports whether a field has text.
-func (f shortenForm) Typed() bool { return f.LongURL+f.Alias != "" || f.HasMore() }
-
-func (d *Dashboard) newShortenForm(back string, get func(field string) string) shortenForm {
-	return shortenForm{linkFields: typedFields(get), Alias: cut(get(links.FieldCustomAlias), maxAsked),
-		DomainID: parseID(get(links.FieldDomainID)), Back: back,
-		Default: d.defaultDomain()}
-}
-
-// shortenForm returns the form of the page back, filled in as it was sent, or as it was before a session ended.
-func (d *Dashboard) shortenForm(c *call, back string) (shortenForm, error) {
-	domains, err := d.DB.Domains(c.ctx, c.account.ID)
-	return d.shortenFormOf(c, back, domains), err
-}
-
-func (d *Dashboard) shortenFormOf(c *call, back string, domains []schema.Domain) shortenForm {
+// shortenForm returns the form, filled in as it was sent, or as it was before a session ended.
+func (d *Dashboard) shortenForm(c *call) (form shortenForm, err error) {
 	get := c.query
 	if c.http.IsPost() && c.route == pathLinks {
 		get = c.form
 	}
-	form := d.newShortenForm(back, get)
-	form.Domains = verified(domains)
-	return form
+	domains, err := d.DB.Domains(c.ctx, c.account.ID)
+	return shortenForm{linkFields: typedFields(get), Alias: cut(get(links.FieldCustomAlias), maxAsked),
+		DomainID: parseID(get(links.FieldDomainID)), Domains: verified(domains), Default: d.defaultDomain()}, err
 }
 
-// newPage is the data of the page with the form, to which the list leads where the script does not fetch the form.
-type newPage struct{ Form shortenForm }
+// newPage is the data of the page that creates a link and then shows it.
+type newPage struct {
+	Form shortenForm
+	Made *linkView // the link that the form has just created, or nil
+}
 
 // LinkFields gives the template the fields, as editPage does.
 func (p newPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
 
+func (d *Dashboard) newPage(c *call) (page newPage, err error) {
+	page.Form, err = d.shortenForm(c)
+	return page, err
+}
+
 func (d *Dashboard) showNew(c *call) error {
-	back := c.query("back")
-	if !localPath(back) {
-		back = pathLinks
-	}
-	form, err := d.shortenForm(c, back)
+	page, err := d.newPage(c)
 	if err != nil {
 		return err
 	}
-	return d.render(c, "new", newPage{form})
+	if page.Made, err = d.madeLink(c); err != nil {
+		return err
+	}
+	return d.render(c, "new", page)
+}
+
+// previewQR answers with the QR code that a link with the alias and on the domain of the query would have, and with
+// nothing for what cannot be an alias.
+func (d *Dashboard) previewQR(c *call) error {
+	link := schema.Link{Hash: aliasOf(strings.TrimSpace(c.query(links.FieldCustomAlias))),
+		DomainID: parseID(c.query(links.FieldDomainID))}
+	form, err := d.shortenForm(c)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(form.Domains, func(domain schema.Domain) bool { return domain.ID == link.DomainID })
+	if at >= 0 {
+		link.Host = form.Domains[at].Host
+	}
+	if at < 0 && link.DomainID != 0 || schema.AliasProblem(link.Hash, link.DomainID == 0) != "" {
+		c.http.SetStatusCode(fasthttp.StatusNoContent) // nothing to show, and no error of the page
+		return nil
+	}
+	image, _, err := qr.Default.Draw(d.Shortener.ShortURL(link))
+	if err != nil {
+		return err
+	}
+	c.http.SetContentType(qr.Default.ContentType())
+	c.http.SetBody(image)
+	return nil
 }
 
 // madeLink returns the link that paramMade names, or nil if the account does not have it.
@@ -87,11 +111,11 @@ func (d *Dashboard) madeLink(c *call) (*linkView, error) {
 // field counts as absent.
 func (d *Dashboard) createLink(c *call) error {
 	if c.form(fieldRow) != "" {
-		name, page, err := d.filledPage(c)
+		page, err := d.newPage(c)
 		if err != nil {
 			return err
 		}
-		return d.render(c, name, page)
+		return d.render(c, "new", page)
 	}
 	req := links.Request{AccountID: c.account.ID, LongURL: longURL(c, ""), Title: c.form(links.FieldTitle),
 		Tags: parseTags(c.form(links.FieldTags)), ForwardQuery: c.form(links.FieldForwardQuery) == "true",
@@ -119,16 +143,16 @@ func (d *Dashboard) createLink(c *call) error {
 		return err
 	}
 	if wait > 0 {
-		name, page, err := d.filledPage(c)
-		return d.tooMany(c, name, page, "Too many new links.", wait, err)
+		page, err := d.newPage(c)
+		return d.tooMany(c, "new", page, "Too many new links.", wait, err)
 	}
 	link, err := d.Shortener.Create(c.ctx, req)
 	if p, invalid := linkProblems(err); invalid {
-		name, page, err := d.filledPage(c)
+		page, err := d.newPage(c)
 		if err != nil {
 			return err
 		}
-		return d.invalid(c, name, page, asTyped(p))
+		return d.invalid(c, "new", page, asTyped(p))
 	}
 	if err != nil {
 		return err
@@ -137,21 +161,5 @@ func (d *Dashboard) createLink(c *call) error {
 		c.setNotice(notice{Text: "Aliases have small letters, so “" + typed + "” became “" + alias +
 			"”. Visitors may type either."})
 	}
-	return c.redirect(withParam(c.back(pathLinks), paramMade, strconv.FormatInt(link.DomainID, 10)+"."+link.Hash))
-}
-
-// filledPage returns the page that has sent the form, by its template's name, with the form still filled in.
-func (d *Dashboard) filledPage(c *call) (name string, page any, err error) {
-	back, err := url.Parse(c.back(pathLinks))
-	if err == nil && d.withForm[back.Path] != nil {
-		return d.withForm[back.Path](c)
-	}
-	list := linksPage{pager: pager{Page: 1}}
-	if err == nil && back.Path == pathLinks {
-		list.linkFilter = filterOf(func(field string) string { return clean([]byte(back.Query().Get(field))) })
-		list.Page = max(1, parseID(back.Query().Get("page")))
-	}
-	err = d.fillLinksPage(c, &list)
-	list.Creating = true
-	return "links", list, err
+	return c.redirect(withParam(pathNew, paramMade, strconv.FormatInt(link.DomainID, 10)+"."+link.Hash))
 }

@@ -54,7 +54,7 @@ func TestTypedText(t *testing.T) {
 	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", strings.Repeat("a", 129)).want(t,
 		http.StatusUnprocessableEntity, "The alias must have 1 to 128 characters")
 	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "Launch-1").want(t, http.StatusSeeOther)
-	b.follow().want(t, http.StatusOK, "Your link is ready", "sho.rt/ launch-1", "so “Launch-1” became “launch-1”.")
+	b.follow().want(t, http.StatusOK, "Your link is ready", "http://sho.rt/ launch-1", "so “Launch-1” became “launch-1”.")
 	b.post("/dashboard/links", "long_url", "example.org/without?scheme", "custom_alias", "bare").want(t,
 		http.StatusSeeOther)
 	if link, err := schema.FindLink(t.Context(), s.links, 0, "bare"); err != nil ||
@@ -63,36 +63,62 @@ func TestTypedText(t *testing.T) {
 	}
 }
 
-func TestASearchOutlastsCreation(t *testing.T) {
+func TestNewLink(t *testing.T) {
 	s := start(t)
-	for i := range 21 {
-		s.addLink(t, fmt.Sprintf("found-%02d", i), "https://example.org/")
-	}
 	b := s.signedIn(t)
-	const list = "/dashboard/links?page=2&q=found"
-	back := regexp.MustCompile(`name="back" value="([^"]+)"`).FindStringSubmatch(b.get(list).body)
-	if back == nil || strings.ReplaceAll(back[1], "&amp;", "&") != list {
-		t.Fatalf("the form leads back to %q", back)
-	}
-	b.post("/dashboard/links", "long_url", "nothing", "back", list).want(t, http.StatusUnprocessableEntity,
-		"21 links with “ found ”", "Page 2 of 2")
-	b.post("/dashboard/links", "long_url", "https://example.org/new", "custom_alias", "new", "back", list)
-	b.seen.wantTo(t, "/dashboard/links?made=0.new&page=2&q=found")
-	b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/ new", "21 links with “ found ”")
-	for _, back := range []string{"//evil.example/", "https://evil.example/", "/dashboard/\x00", "", "/elsewhere"} {
-		b.post("/dashboard/links", "long_url", "https://example.org/x", "back", back)
-		if to := b.seen.header.Get("Location"); !strings.HasPrefix(to, "/dashboard/links?made=") {
-			t.Errorf("back to %q leads to %q", back, to)
-		}
+	b.post("/dashboard/links", "long_url", "https://example.org/new", "custom_alias", "new", "back", "/dashboard/report").
+		wantTo(t, "/dashboard/links/new?made=0.new")
+	page := b.follow()
+	page.want(t, http.StatusOK, "Your link is ready", "http://sho.rt/ new leads to https://example.org/new",
+		"Copy Open QR code Statistics Create another")
+	if strings.Contains(page.text(), "Long URL") {
+		t.Error("the form is still there")
 	}
 	s.addForeign(t)
 	for _, made := range []string{"0.theirs", "0.none", "x.new", "-1.new", "0", "", ".", "0..", "9.new"} {
-		page := b.get("/dashboard/links?made=" + made)
-		page.want(t, http.StatusOK)
+		page := b.get("/dashboard/links/new?made=" + made)
+		page.want(t, http.StatusOK, "Long URL")
 		if strings.Contains(page.text(), "Your link is ready") {
 			t.Errorf("%q is shown", made)
 		}
 	}
+}
+
+// Every page leads to the form of a new link, except the form itself.
+func TestCreateAnywhere(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	for path, want := range map[string]int{"/dashboard": 1, "/dashboard/links?q=x": 1, "/dashboard/account": 1,
+		"/dashboard/nothing": 1, "/dashboard/links/new": 0} {
+		if n := strings.Count(b.get(path).body, ` id="create" href="/dashboard/links/new" data-create`); n != want {
+			t.Errorf("%s has %d ways to a new link, want %d", path, n, want)
+		}
+	}
+	if strings.Contains(s.browser(t).get("/dashboard/sign-in").body, "data-create") {
+		t.Error("the sign-in leads to a new link")
+	}
+}
+
+// The page of a new link shows the QR code that it would have.
+func TestPreviewQR(t *testing.T) {
+	s := start(t)
+	domain, claimed := s.addDomain(t, "go.example.com", true), s.addDomain(t, "not-yet.example.com", false)
+	s.addLink(t, "typed", "https://example.org/")
+	theirs := s.addForeign(t)
+	b := s.signedIn(t)
+	const path = "/dashboard/preview.svg?custom_alias="
+	first := b.get(path + "typed")
+	testkit.Equal(t, "code of the alias", first.body, b.get("/dashboard/links/0/typed/qr.svg").body)
+	testkit.Equal(t, "type", first.header.Get("Content-Type"), "image/svg+xml")
+	testkit.Equal(t, "code of the alias in capitals", b.get(path+"Typed&domain_id=0").body, first.body)
+	if b.get(path+"typed&domain_id="+id(domain.ID)).body == first.body {
+		t.Error("the domain does not count")
+	}
+	for _, query := range []string{"", "ab", "a//b", "api", "typed&domain_id=" + id(claimed.ID), "typed&domain_id=99",
+		"typed&domain_id=" + id(theirs.DomainID+77)} {
+		testkit.Equal(t, "status of "+query, b.get(path+query).status, http.StatusNoContent)
+	}
+	testkit.Equal(t, "status without a session", s.browser(t).get(path+"typed").status, http.StatusSeeOther)
 }
 
 // A form that was typed before a session ended is filled in after the sign-in.
@@ -107,14 +133,10 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 		form       url.Values
 		shows      []string
 	}{
-		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {`https://example.org/a?b=c&d="e"#ü`},
-			"custom_alias": {"my-alias"},
-			"domain_id":    {id(domain.ID)}}, []string{`value="https://example.org/a?b=c&amp;d=&#34;e&#34;#ü"`,
+		{"/dashboard/links", "/dashboard/links/new", url.Values{"long_url": {`https://example.org/a?b=c&d="e"#ü`},
+			"custom_alias": {"my-alias"}, "back": {"/dashboard/links/new"},
+			"domain_id": {id(domain.ID)}}, []string{`value="https://example.org/a?b=c&amp;d=&#34;e&#34;#ü"`,
 			`value="my-alias"`, fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
-		{"/dashboard/links", "/dashboard", url.Values{"long_url": {"typed"}, "back": {"/dashboard"}},
-			[]string{`value="typed"`}},
-		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {"typed"}, "back": {"/dashboard/links?page=1&q=x"}},
-			[]string{`value="typed"`, `type="search" placeholder="Alias, title, tag, URL" value="x"`}},
 		{"/dashboard/bulk", "/dashboard/bulk", url.Values{"links": {"https://example.org/1 one\nexample.org/2"},
 			"tags": {"a b"}, "domain_id": {id(domain.ID)}},
 			[]string{">https://example.org/1 one\nexample.org/2</textarea>", `value="a b"`,

@@ -111,15 +111,6 @@ func withCampaign(longURL string, parameters map[string]string) string {
 // LinkFields returns the fields for the templates that both forms share.
 func (p editPage) LinkFields() linkFields { return p.Fields.onHost(p.Link.Prefix) }
 
-// LinkFields gives the template the fields, as editPage does.
-func (p linksPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
-
-// HasMade reports whether the page shows a new link, whose button stands out then.
-func (p newPage) HasMade() bool { return false }
-
-// HasMade is newPage.HasMade for this page.
-func (p linksPage) HasMade() bool { return p.Made != nil }
-
 // onHost returns the fields of a link on a host.
 func (f linkFields) onHost(prefix string) linkFields {
 	f.Behaviour.Host = strings.TrimSuffix(prefix, "/")

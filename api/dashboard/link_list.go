@@ -22,10 +22,6 @@ type linksPage struct {
 	Progress progress
 
 	Domains, States []option // of the filter
-
-	Form     shortenForm
-	Creating bool      // the form is open
-	Made     *linkView // the link that the form has just created, or nil
 }
 
 func (p linksPage) live() (part, path string, every time.Duration) {
@@ -86,15 +82,9 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 		}
 	}
 	page.States = stateOptions(page.State)
-	if page.Made, err = d.madeLink(c); err != nil {
-		return err
-	}
-	if page.Form, err = d.shortenForm(c, page.Self); err != nil {
-		return err
-	}
-	page.Domains = d.domainOptions(page.Domain, page.Form.Domains)
-	page.Creating = page.Total == 0 && !page.Narrowed() || page.Form.Typed()
-	return nil
+	domains, err := d.DB.Domains(c.ctx, c.account.ID)
+	page.Domains = d.domainOptions(page.Domain, verified(domains))
+	return err
 }
 
 // withClicks returns the links with their clicks. If it returns an error, their clicks are a dash.

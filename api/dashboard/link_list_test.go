@@ -98,11 +98,11 @@ func TestShortenForm(t *testing.T) {
 	b := s.signedIn(t)
 
 	t.Run("leads on from a list without links", func(t *testing.T) {
-		b.get("/dashboard/links").want(t, http.StatusOK, "No links yet", "Long URL", "Alias", "Domain")
+		b.get("/dashboard/links").want(t, http.StatusOK, "No links yet", "Create your first link")
 	})
 	t.Run("offers the default domain and verified ones", func(t *testing.T) {
-		page := b.get("/dashboard/links")
-		page.want(t, http.StatusOK, "sho.rt go.example.com")
+		page := b.get("/dashboard/links/new")
+		page.want(t, http.StatusOK, "Long URL", "Alias", "sho.rt go.example.com")
 		if strings.Contains(page.body, claimed.Host) {
 			t.Error("it offers a domain that is not verified")
 		}
@@ -112,12 +112,11 @@ func TestShortenForm(t *testing.T) {
 			want(t, http.StatusSeeOther)
 		link, _, err := s.links.Links(t.Context(), s.account.ID, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
-		b.seen.wantTo(t, "/dashboard/links?made=0."+link[0].Hash)
-		b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/ "+link[0].Hash+" leads to https://example.org/a",
-			"Copy", "Open", "QR code", "1 link")
+		b.seen.wantTo(t, "/dashboard/links/new?made=0."+link[0].Hash)
+		b.follow().want(t, http.StatusOK, "http://sho.rt/ "+link[0].Hash+" leads to https://example.org/a")
 		b.post("/dashboard/links", "long_url", "https://example.org/b", "custom_alias", "launch", "domain_id",
-			fmt.Sprint(verified.ID)).wantTo(t, fmt.Sprintf("/dashboard/links?made=%d.launch", verified.ID))
-		b.follow().want(t, http.StatusOK, "Your link is ready http://go.example.com/ launch", "2 links")
+			fmt.Sprint(verified.ID)).wantTo(t, fmt.Sprintf("/dashboard/links/new?made=%d.launch", verified.ID))
+		b.follow().want(t, http.StatusOK, "http://go.example.com/ launch")
 		if got, err := schema.FindLink(t.Context(), s.links, verified.ID, "launch"); err != nil ||
 			got.URL != "https://example.org/b" ||
 			got.AccountID != s.account.ID || !got.Active {

@@ -103,7 +103,7 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 // deletedMeanwhile answers the edit of a link that does not exist any more with the form of a new link, which has the
 // typed text.
 func (d *Dashboard) deletedMeanwhile(c *call) error {
-	form, err := d.shortenForm(c, pathLinks)
+	form, err := d.shortenForm(c)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (d *Dashboard) deletedMeanwhile(c *call) error {
 	if hash := c.pathValue("hash"); aliasOf(hash) == hash && schema.AliasProblem(hash, form.DomainID == 0) == "" {
 		form.Alias = hash
 	}
-	return d.write(c, fasthttp.StatusNotFound, "new", newPage{form},
+	return d.write(c, fasthttp.StatusNotFound, "new", newPage{Form: form},
 		problems{"": "This link was deleted after you opened the form, perhaps in " +
 			"another tab. Nothing was saved. Your text is below: create a new link with it, or restore the old one from the " +
 			"trash first."})

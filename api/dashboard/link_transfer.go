@@ -87,7 +87,7 @@ func (d *Dashboard) importPage(c *call) (page importPage, err error) {
 	if err != nil && schema.ErrorCode(err) != schema.CodeNotFound || c.query("part") == partImport {
 		return page, notFoundIsNil(err)
 	}
-	form, err := d.shortenForm(c, "")
+	form, err := d.shortenForm(c)
 	for _, domain := range form.Domains {
 		page.Domains = append(page.Domains, option{Value: strconv.FormatInt(domain.ID, 10), Label: domain.Host})
 	}

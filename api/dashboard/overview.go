@@ -10,33 +10,49 @@ import (
 	"linkstream/schema"
 )
 
-// overviewDays is the number of days in the overview's chart.
-const overviewDays = 30
+const (
+	overviewDays = 30 // in the chart
+	recentLinks  = 10
+)
 
 func (d *Dashboard) routeOverview() {
 	d.get(Root, request.Reads, d.showOverview)
-	d.withForm[Root] = func(c *call) (string, any, error) {
-		page, err := d.overview(c)
-		return "overview", page, err
-	}
 }
 
 // overviewPage is the data of the overview.
 type overviewPage struct {
 	Links  int64           // of the account
-	Report *overviewReport // nil if the click store does not answer
-	Form   shortenForm
-	Made   *linkView // the link that the form has just created, or nil
+	Recent []linkView      // its newest links
+	Report *overviewReport // nil if there are no links, or the click store does not answer
+	Steps  *firstSteps     // nil if the account has taken them before
+	API    string          // its URL
 
 	Troubled []domainItem     // domains whose records are missing, or that are lost
 	Off      []schema.Webhook // webhooks that the service has switched off
 }
 
 func (p overviewPage) live() (part, path string, every time.Duration) {
-	if p.Links == 0 {
-		return partReport, "", 0
-	}
 	return partReport, Root + "?part=" + partReport, pollEvery(overviewDays)
+}
+
+// firstSteps are what a new account does first: it creates a link, opens it, and sees the click.
+type firstSteps struct {
+	Link    *linkView // the newest; nil before the first step
+	Clicked bool
+}
+
+// A new account sees its first steps until a click is counted, and that they are done for the rest of its first day.
+const firstDay = 24 * time.Hour
+
+func (p overviewPage) firstSteps(c *call) *firstSteps {
+	if p.Links == 0 {
+		return &firstSteps{}
+	}
+	age := c.now().Sub(c.account.CreatedAt)
+	if p.Report == nil || age > overviewDays*firstDay || p.Report.Sum.Total() > 0 && age > firstDay {
+		return nil
+	}
+	return &firstSteps{&p.Recent[0], p.Report.Sum.Total() > 0}
 }
 
 type overviewReport struct {
@@ -58,14 +74,20 @@ func (d *Dashboard) showOverview(c *call) error {
 }
 
 func (d *Dashboard) overview(c *call) (page overviewPage, err error) {
-	if _, page.Links, err = d.DB.Links(c.ctx, c.account.ID, schema.LinkFilter{}, 1); err != nil {
+	newest, total, err := d.DB.Links(c.ctx, c.account.ID, schema.LinkFilter{}, 1)
+	if err != nil {
 		return page, err
+	}
+	page.Links, page.API = total, d.url.String()
+	for _, link := range newest[:min(recentLinks, len(newest))] {
+		page.Recent = append(page.Recent, d.linkView(link))
 	}
 	if page.Links > 0 {
 		if page.Report, err = d.overviewReport(c, page.Links, c.now()); err != nil {
 			d.warnWithout("overview", err)
 		}
 	}
+	page.Steps = page.firstSteps(c)
 	if c.query("part") == partReport {
 		return page, nil
 	}
@@ -73,14 +95,13 @@ func (d *Dashboard) overview(c *call) (page overviewPage, err error) {
 	if err != nil {
 		return page, err
 	}
-	page.Troubled, page.Form = troubled(domains, time.Now()), d.shortenFormOf(c, Root, domains)
+	page.Troubled = troubled(domains, time.Now())
 	hooks, err := d.DB.Webhooks(c.ctx, c.account.ID)
 	if err != nil {
 		return page, err
 	}
 	page.Off = slices.DeleteFunc(hooks, func(h schema.Webhook) bool { return h.OffReason == "" })
-	page.Made, err = d.madeLink(c)
-	return page, err
+	return page, nil
 }
 
 func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overviewReport, error) {
@@ -124,9 +145,3 @@ func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overvi
 }
 
 func (p overviewPage) stream() string { return "" }
-
-// LinkFields gives the template the fields, as editPage does.
-func (p overviewPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
-
-// HasMade is newPage.HasMade for this page.
-func (p overviewPage) HasMade() bool { return p.Made != nil }

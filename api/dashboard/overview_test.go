@@ -22,25 +22,18 @@ func TestOverview(t *testing.T) {
 	b := s.signedIn(t)
 	t.Run("leads to the first link", func(t *testing.T) {
 		page := b.get("/dashboard")
-		page.want(t, http.StatusOK, "Create your first link", "Long URL")
-		b.post("/dashboard/links", "long_url", "https://example.org/first", "custom_alias", "first", "back", "/dashboard").
-			wantTo(t, "/dashboard?made=0.first")
-		b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/ first", "Create a link", "1 link")
-	})
-	t.Run("keeps invalid input in its form", func(t *testing.T) {
-		page := b.post("/dashboard/links", "long_url", "nothing", "custom_alias", "first", "back", "/dashboard")
-		page.want(t, http.StatusUnprocessableEntity, "Overview", "Today")
-		if !strings.Contains(page.body, `value="nothing"`) || !strings.Contains(page.body, `value="first"`) {
-			t.Errorf("what was typed is gone:\n%s", page.body)
+		page.want(t, http.StatusOK, "Three steps to your first click", "Long URL")
+		if strings.Contains(page.text(), "Today") || !strings.Contains(page.body, ` name="long_url"`) {
+			t.Errorf("it has figures, or no field:\n%s", page.body)
 		}
-		if !strings.Contains(page.body, `<a href="/dashboard" aria-current="page">`) ||
-			strings.Count(page.body, "aria-current") != 1 ||
-			!strings.Contains(page.body, `data-reload="/dashboard"`) {
-			t.Errorf("the page is at another place than the overview:\n%s", page.body)
-		}
+		s.addLink(t, "first", "https://example.org/first")
 	})
-	t.Run("says so while there are no clicks", func(t *testing.T) {
-		b.get("/dashboard").want(t, http.StatusOK, "1 link", "Today 0", "No clicks in 30 days")
+	t.Run("has no figures while there are no clicks", func(t *testing.T) {
+		page := b.get("/dashboard")
+		page.want(t, http.StatusOK, "1 link", "No clicks in 30 days", "Recent links", "sho.rt/ first")
+		if strings.Contains(page.text(), "Today") || strings.Contains(page.text(), "Three steps") {
+			t.Errorf("it has figures, or the steps of a new account:\n%s", page.text())
+		}
 	})
 	first, err := schema.FindLink(t.Context(), s.links, 0, "first")
 	testkit.Must(t, err)
@@ -107,6 +100,45 @@ func TestOverview(t *testing.T) {
 			t.Errorf("got more than that:\n%s", page.body)
 		}
 	})
+}
+
+// The steps of a new account tick themselves, and stay for its first day.
+func TestFirstSteps(t *testing.T) {
+	now := time.Now().UTC()
+	s := start(t, func(cfg *apiservice.Config) { cfg.Now = func() time.Time { return now } })
+	s.now = func() time.Time { return now }
+	young := s.addAccount(t, "young@example.org")
+	b := s.browser(t)
+	b.signIn(young.Email, password)
+	wants := func(done int, texts ...string) {
+		t.Helper()
+		for _, path := range []string{"/dashboard", "/dashboard?part=report"} {
+			page := b.get(path)
+			page.want(t, http.StatusOK, texts...)
+			if n := strings.Count(page.text(), ": done"); n != done {
+				t.Errorf("%s: %d steps are done, want %d: %s", path, n, done, page.text())
+			}
+			if strings.Contains(page.text(), "Today") != strings.Contains(texts[len(texts)-1], " 1") {
+				t.Errorf("%s has figures without a click, or none: %s", path, page.text())
+			}
+		}
+	}
+	wants(0, "Three steps to your first click", "Create a link", "Your own domain", "Import", "The API",
+		"curl http", "The command", "linkstream login http")
+	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "young")
+	wants(1, "Three steps", "sho.rt/young", "Waiting for it.")
+	link, err := schema.FindLink(t.Context(), s.links, 0, "young")
+	testkit.Must(t, err)
+	s.count(t, click{link: link, at: now, times: 1})
+	wants(3, "You are all set", "Recent links", "Today 1")
+	now = now.Add(25 * time.Hour)
+	wants(0, "7 days 1")
+	page := b.get("/dashboard")
+	for _, text := range []string{"You are all set", "Three steps", "The command"} {
+		if strings.Contains(page.text(), text) {
+			t.Errorf("the second day has %q: %s", text, page.text())
+		}
+	}
 }
 
 func utc(text string) time.Time {

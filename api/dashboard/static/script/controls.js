@@ -8,16 +8,19 @@ function say(text) {
 
 // Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text; without an ID, the button's value is copied, or
 // its row's.
-for (const button of document.querySelectorAll("button[data-copy]")) {
-  const label = button.textContent;
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button.value ? button : button.closest("td").querySelector("[value]");
-    button.textContent = await copy((source.value ?? source.textContent).trim(), button) ? "Copied" : "Press Ctrl+C";
-    say(button.textContent);
-    setTimeout(() => { button.textContent = label; say(""); }, 2000);
-  });
+function showCopies(within) {
+  for (const button of within.querySelectorAll("button[data-copy]")) {
+    const label = button.textContent;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button.value ? button : button.closest("td").querySelector("[value]");
+      button.textContent = await copy((source.value ?? source.textContent).trim(), button) ? "Copied" : "Press Ctrl+C";
+      say(button.textContent);
+      setTimeout(() => { button.textContent = label; say(""); }, 2000);
+    });
+  }
 }
+showCopies(document);
 
 // copy puts a text on the clipboard. Pages of plain http have no navigator.clipboard: there a field with the text is selected and
 // copied. If the browser refuses that, too, the field stays until it loses the focus, so that the reader can copy it.

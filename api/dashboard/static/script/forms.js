@@ -89,7 +89,7 @@ const wasRefused = (form) => refused && (!!form.querySelector("[aria-invalid=tru
 // watchForm keeps what is typed into a form.
 function watchForm(form) {
   sendOnce(form);
-  if (!form.matches("#chosen, #row") && !form.querySelector(".pick") && typedIn(form).length) came.set(form, draftOf(form));
+  if (!form.matches("#chosen, #row, .quick") && !form.querySelector(".pick") && typedIn(form).length) came.set(form, draftOf(form));
 }
 
 // fillInDraft fills in what is kept of a form, and says so.
