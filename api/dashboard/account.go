@@ -75,7 +75,7 @@ func (d *Dashboard) changePassword(c *call) error {
 	if ok, err := d.passwords.Verify(c.ctx, c.site(), c.account.PasswordHash, c.secret("current")); err != nil {
 		return err
 	} else if !ok {
-		p["current"] = "This is not your password."
+		p["current"] = "That is not your current password."
 	}
 	if auth.ValidatePassword(password) != nil {
 		p["new"] = passwordProblem
@@ -105,7 +105,7 @@ func (d *Dashboard) changePassword(c *call) error {
 	}
 	c.account.PasswordHash = hash
 	c.remember()
-	return c.seeOther(pathAccount, "Your password was changed and all other sessions were ended.")
+	return c.seeOther(pathAccount, "Your password was changed, and all other sessions were signed out.")
 }
 
 func (d *Dashboard) endSession(c *call) error {
@@ -116,7 +116,7 @@ func (d *Dashboard) endSession(c *call) error {
 	if err := d.DB.EndSession(c.ctx, c.account.ID, id); err != nil {
 		return err
 	}
-	return c.seeOther(pathAccount, "The session was ended.")
+	return c.seeOther(pathAccount, "The session was signed out.")
 }
 
 func (d *Dashboard) endOtherSessions(c *call) error {
@@ -132,7 +132,7 @@ func (d *Dashboard) endOtherSessions(c *call) error {
 			return err
 		}
 	}
-	return c.seeOther(pathAccount, "All other sessions were ended.")
+	return c.seeOther(pathAccount, "All other sessions were signed out.")
 }
 
 // browserName returns a short description of the browser that sent a User-Agent header.
@@ -152,7 +152,7 @@ func browserName(userAgent string) string {
 func (d *Dashboard) changeProfile(c *call) error {
 	profile, p := schema.Profile{TimeZone: c.form(fieldZone)}, problems{}
 	if _, ok := clickreport.FindZone(profile.TimeZone); profile.TimeZone != "" && !ok {
-		p[fieldZone] = "A time zone has a name such as Europe/Berlin or America/New_York."
+		p[fieldZone] = "Enter a time zone such as Europe/Berlin or America/New_York."
 		profile.TimeZone = cut(profile.TimeZone, maxAsked)
 	}
 	if len(p) > 0 {
@@ -167,5 +167,5 @@ func (d *Dashboard) changeProfile(c *call) error {
 		return err
 	}
 	c.account.Profile, c.location = profile, nil
-	return c.seeOther(pathAccount, "Your profile was saved. Days and times are in "+c.zone().String()+".")
+	return c.seeOther(pathAccount, "Your time zone was saved. Days and times are in "+c.zone().String()+".")
 }

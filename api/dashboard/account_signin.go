@@ -34,8 +34,8 @@ type signInPage struct {
 
 // signInNotices are shown on pages without a session, which cannot carry a notice.
 var signInNotices = map[string]string{
-	"ended":      "Your session had ended, so nothing was changed. Please sign in again.",
-	"kept":       "Your session had ended, so nothing was changed yet. What you typed is kept. Please sign in again.",
+	"ended":      "Your session ended, and nothing was changed. Please sign in again.",
+	"kept":       "Your session ended. What you typed is kept: sign in again to continue.",
 	"signed-out": "You are signed out.",
 }
 
@@ -86,7 +86,7 @@ func (d *Dashboard) signIn(c *call) error {
 	return c.redirect(nextPath(page.Next))
 }
 
-var wrongPassword = problems{"": "The email address or the password is wrong."}
+var wrongPassword = problems{"": "The email address or password is wrong."}
 
 // authenticate returns the account and true if email and password match. It works without a place, because passwords
 // have a bound of their own.

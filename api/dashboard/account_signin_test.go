@@ -86,7 +86,7 @@ func TestSignInTellsNobodyWhoHasAnAccount(t *testing.T) {
 	answerTo := func(address string) string {
 		b := s.browser(t)
 		a := b.signIn(address, "wrong password")
-		a.want(t, http.StatusUnprocessableEntity, "The email address or the password is wrong.")
+		a.want(t, http.StatusUnprocessableEntity, "The email address or password is wrong.")
 		a.header.Del("Date")
 		a.header.Del("X-Request-Id")
 		return strings.ReplaceAll(fmt.Sprint(a.status, a.header, a.body), address, "ADDRESS")

@@ -21,7 +21,7 @@ func TestChangePassword(t *testing.T) {
 	before := b.seen.cookie("linkstream").Value
 	t.Run("refuses invalid input", func(t *testing.T) {
 		for _, c := range []struct{ current, fresh, again, problem, field string }{
-			{"wrong", fresh, fresh, "This is not your password.", "current"},
+			{"wrong", fresh, fresh, "That is not your current password.", "current"},
 			{password, "short", "short", "A password needs at least 8 characters", "new"},
 			{password, strings.Repeat("x", 1025), strings.Repeat("x", 1025), "at most 1024", "new"},
 			{password, fresh, "something else", "The passwords do not match", "again"},
@@ -69,7 +69,7 @@ func TestProfile(t *testing.T) {
 		name := testkit.SnakeCase(field.Name)
 		b.post("/dashboard/account/profile", name, value).wantTo(t, "/dashboard/account")
 		page := b.follow()
-		page.want(t, http.StatusOK, "Your profile was saved.")
+		page.want(t, http.StatusOK, "Your time zone was saved.")
 		if !regexp.MustCompile(`<input [^>]*name="` + name + `"[^>]* value="` + value + `"`).MatchString(page.body) {
 			t.Errorf("the page does not show %s", name)
 		}
@@ -111,7 +111,7 @@ func TestSessionsOfAnAccount(t *testing.T) {
 	})
 	t.Run("end one by one", func(t *testing.T) {
 		b.post("/dashboard/account/sessions/end", "session", ids()[0]).wantTo(t, "/dashboard/account")
-		b.follow().want(t, http.StatusOK, "The session was ended.")
+		b.follow().want(t, http.StatusOK, "The session was signed out.")
 		phone.get("/dashboard").wantTo(t, "/dashboard/sign-in")
 	})
 	t.Run("end all at once but this one", func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestSessionsOfAnAccount(t *testing.T) {
 		b.get("/dashboard").wantTo(t, "/dashboard/sign-in")
 		b.send("POST", "/dashboard/account/password", url.Values{}).wantTo(t,
 			"/dashboard/sign-in?notice=ended&next=%2Fdashboard%2Faccount")
-		b.follow().want(t, http.StatusOK, "Your session had ended")
+		b.follow().want(t, http.StatusOK, "Your session ended")
 	})
 	t.Run("survive a kill: nothing of them is kept in the process", func(t *testing.T) {
 		second := *s

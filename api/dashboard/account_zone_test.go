@@ -61,7 +61,7 @@ func TestOneClock(t *testing.T) {
 	t.Run("is the browser's again, and names no zone that does not exist", func(t *testing.T) {
 		for _, wrong := range []string{"Mars", "Local", "../etc/passwd", strings.Repeat("x", 100)} {
 			b.post("/dashboard/account/profile", "time_zone", wrong).want(t, http.StatusUnprocessableEntity,
-				"A time zone has a name such as Europe/Berlin")
+				"Enter a time zone such as Europe/Berlin")
 		}
 		b.post("/dashboard/account/profile", "time_zone", "").wantTo(t, "/dashboard/account")
 		b.follow().want(t, http.StatusOK, "Times are in UTC")

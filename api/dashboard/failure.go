@@ -21,19 +21,18 @@ func (f *failure) Error() string { return f.Title }
 
 var (
 	errNoPage = &failure{fasthttp.StatusNotFound, "Page not found",
-		"It may have been removed, or the address may contain a typing error."}
+		"It may have been deleted, or the address is misspelled."}
 	errMethod = &failure{fasthttp.StatusMethodNotAllowed, "This page does not accept that request",
 		"Nothing was changed."}
 	errForged = &failure{fasthttp.StatusForbidden, "This form has expired",
-		"It does not belong to your current session, perhaps because you have signed in again since, or the address " +
-			"in your " +
-			"browser is not that of this service. Nothing was changed. Please go back, reload the page and try again."}
+		"You may have signed in again since, or opened it under another address. Nothing was changed. Please go back, " +
+			"reload the page and try again."}
 	errSuspended = &failure{fasthttp.StatusForbidden, "Your account is suspended",
-		"Its short links do not work any more, and nobody can manage them. Please contact the operator of this service."}
+		"Its short links no longer work, and nobody can manage them. Please contact the operator of this service."}
 	errTooFast = &failure{fasthttp.StatusTooManyRequests, "Too many requests",
 		"Your account sends more requests than a person would. Please try again in a few seconds."}
 	errBusy = &failure{fasthttp.StatusServiceUnavailable, "The service is busy",
-		"There are too many requests at the moment from visitors who are not signed in. Please try again in a few seconds."}
+		"Too many people who are not signed in are asking at once. Please try again in a few seconds."}
 )
 
 func asError(err error) (*schema.Error, bool) {
@@ -72,7 +71,7 @@ func (d *Dashboard) explain(c *call, err error) *failure {
 	}
 	var unread *request.Refusal
 	if errors.As(err, &unread) {
-		return &failure{unread.Status, "This request cannot be taken", unread.Message}
+		return &failure{unread.Status, "This request was refused", unread.Message}
 	}
 	if page, is := busy(err); is {
 		return page

@@ -44,8 +44,9 @@ func (c *call) qrStyle() (qr.Style, problems) {
 
 func (d *Dashboard) showQR(c *call, link linkView) error {
 	style, wrong := c.qrStyle()
-	page := qrPage{Link: link, Style: style, Levels: options(style.Level, option{Value: "L", Label: "7%, the coarsest"},
-		option{Value: "M", Label: "15%"}, option{Value: "Q", Label: "25%"}, option{Value: "H", Label: "30%, for logos"})}
+	page := qrPage{Link: link, Style: style, Levels: options(style.Level, option{Value: "L", Label: "Low (7%)"},
+		option{Value: "M", Label: "Medium (15%)"}, option{Value: "Q", Label: "High (25%)"},
+		option{Value: "H", Label: "Highest (30%), for logos"})}
 	if wrong != nil {
 		page.Style.Size, page.Style.Margin = min(style.Size, qr.MaxSize), min(style.Margin, qr.MaxMargin)
 		return d.invalid(c, "qr", page, wrong)

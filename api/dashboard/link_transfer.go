@@ -215,7 +215,7 @@ func (d *Dashboard) importAnswer(c *call, err error) error {
 	}
 	var broken net.Error
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &broken) {
-		return &failure{fasthttp.StatusBadRequest, "The file was not received completely", "Please upload it again."}
+		return &failure{fasthttp.StatusBadRequest, "The upload was incomplete", "Please upload it again."}
 	}
 	return err
 }
@@ -237,9 +237,9 @@ func (d *Dashboard) downloadErrors(c *call) error {
 }
 
 var (
-	errExporting = &failure{fasthttp.StatusTooManyRequests, "An export of your account is under way",
-		"Please try again when it has ended."}
-	errExports = &failure{fasthttp.StatusServiceUnavailable, "Other exports are under way",
+	errExporting = &failure{fasthttp.StatusTooManyRequests, "Another export is running",
+		"Please try again when it has finished."}
+	errExports = &failure{fasthttp.StatusServiceUnavailable, "Other exports are running",
 		"Please try again in a minute."}
 )
 

@@ -81,9 +81,9 @@ func TestImportOfUnknownColumns(t *testing.T) {
 		"The columns Back half, Where to, Hits so far, Website are not known", "Columns of the last file")
 	b.upload("sheet.csv", unknown, "csrf", token, "map.alias", "Back half", "map.long_url", "Where to", "map.clicks",
 		"Hits so far", "map.title", "", "ignore", "Website", "source", "paper").wantTo(t, "/dashboard/import")
-	b.waitImport(t, "Ready to import").want(t, http.StatusOK, "It has 1 new link.",
+	b.waitImport(t, "Ready to import").want(t, http.StatusOK, "1 new link.",
 		"41 clicks of paper will be counted as imported.",
-		"Back half (alias) , Where to (long_url) , Hits so far (clicks) , Website (not read)")
+		"Back half (alias) , Where to (long_url) , Hits so far (clicks) , Website (ignored)")
 	b.startImport(t).wantTo(t, "/dashboard/import")
 	b.waitImport(t, "was imported")
 	link, err := schema.FindLink(t.Context(), s.links, 0, "seventh")
@@ -94,7 +94,7 @@ func TestImportOfUnknownColumns(t *testing.T) {
 
 	b.upload("days.csv", "alias,date,clicks\nseventh,2024-01-02,40\nseventh,2024-01-03,2\n", "csrf", token, "source",
 		"paper").wantTo(t, "/dashboard/import")
-	b.waitImport(t, "Ready to import").want(t, http.StatusOK, "It has no new link. 2 rows have links already.",
+	b.waitImport(t, "Ready to import").want(t, http.StatusOK, "No new links. 2 rows have their links already.",
 		"42 clicks of paper will be counted", "Import 42 clicks")
 	b.startImport(t).wantTo(t, "/dashboard/import")
 	b.waitImport(t, "was imported")
@@ -123,7 +123,7 @@ func TestImport(t *testing.T) {
 		b.upload(`C:\My "links".csv`, file).wantTo(t, "/dashboard/import")
 		page := b.waitImport(t, "Ready to import")
 		page.want(t, http.StatusOK, "My \"links\".csv",
-			"It has 2 new links. 1 row has a link already. 2 rows will be skipped.", "Import 2 links",
+			"2 new links. 1 row has its link already. 2 rows will be skipped.", "Import 2 links",
 			"The alias is already in use",
 			"http://sho.rt/first One, <b>bold</b> https://example.org/1", "go.example.org stays: 1 row", "Format linkstream")
 		wantHarmless(t, page)
@@ -208,13 +208,13 @@ func TestInterruptedImport(t *testing.T) {
 	})
 	t.Run("is said when it has ended", func(t *testing.T) {
 		long := time.Now().Add(-time.Minute)
-		leave("receiving", long).want(t, http.StatusOK, "was interrupted", "It was not received completely.",
+		leave("receiving", long).want(t, http.StatusOK, "was interrupted", "The upload was incomplete.",
 			"Upload another file")
 		leave("checking", long).want(t, http.StatusOK, "was interrupted", "Nothing was imported yet. Please upload it again.")
 		leave("ready", long).want(t, http.StatusOK, "was interrupted", "Nothing was imported yet. Please upload it again.")
 		b.post("/dashboard/import/start", "id", "killed").want(t, http.StatusUnprocessableEntity, "is not there any more")
 		leave("importing", long).want(t, http.StatusOK, "was interrupted", "3 rows: 2 created, 1 already there, 0 skipped.",
-			"Run it again")
+			"Upload the file again to continue")
 		if !strings.Contains(b.get("/dashboard/import?part=import").body, "data-done") {
 			t.Error("the script goes on to poll")
 		}

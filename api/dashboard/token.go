@@ -144,7 +144,7 @@ func (d *Dashboard) createToken(c *call) error {
 	secret, token := auth.NewToken(c.account.ID, page.Name)
 	scopes, unknown := schema.JoinScopes(c.values(fieldScope))
 	if scopes == "" && c.form(fieldScopes) != "" || unknown != "" {
-		return d.invalid(c, "tokens", page, problems{fieldScope: "Choose at least one."})
+		return d.invalid(c, "tokens", page, problems{fieldScope: "Choose at least one permission."})
 	}
 	if scopes != strings.Join(schema.Scopes(), " ") {
 		token.Scopes = scopes
@@ -169,26 +169,26 @@ func (d *Dashboard) createToken(c *call) error {
 	return d.render(c, "token", page)
 }
 
-var tooManyTokens = fmt.Sprintf("You have %d tokens, which is the maximum. "+
-	"Revoke one that you do not use.", maxTokens)
+var tooManyTokens = fmt.Sprintf("You have %d tokens, the most you can have. "+
+	"Revoke one you no longer use.", maxTokens)
 
 // tokenProblems returns why a token cannot be created. newest is the ID of the newest token when the form was rendered.
 func tokenProblems(page tokensPage, newest int64) problems {
 	n := utf8.RuneCountInString(page.Name)
 	switch {
 	case n == 0:
-		return problems{"name": "Please enter a name, so that you can recognize the token later."}
+		return problems{"name": "Enter a name to recognize the token by."}
 	case n > maxTokenNameLen:
 		return problems{"name": fmt.Sprintf("A name may have at most %d characters.", maxTokenNameLen)}
 	case !printable(page.Name):
-		return problems{"name": "A name may only contain visible characters."}
+		return problems{"name": "A name may contain visible characters only."}
 	case len(page.Tokens) >= maxTokens:
 		return problems{"": tooManyTokens}
 	}
 	for _, token := range page.Tokens {
 		if token.ID > newest && token.Name == page.Name {
-			return problems{"": "This form has already been sent, and the token was created: see below. It was shown " +
-				"once and cannot be shown again. If you have not saved it, revoke it and create another one."}
+			return problems{"": "This token was already created, see below. It was shown once. If you did not save " +
+				"it, revoke it and create another one."}
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func TestTokens(t *testing.T) {
 	})
 	t.Run("is made once, though the page is reloaded", func(t *testing.T) {
 		b.post("/dashboard/tokens", "name", "My script", "newest", "0").
-			want(t, http.StatusUnprocessableEntity, "has already been sent")
+			want(t, http.StatusUnprocessableEntity, "was already created")
 		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
 		testkit.Must(t, err)
 		if len(tokens) != 1 {
@@ -93,8 +93,8 @@ func TestTokenNames(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(t)
 	for _, c := range []struct{ name, text, problem string }{
-		{"empty", "", "Please enter a name"},
-		{"blank", " \t ", "Please enter a name"},
+		{"empty", "", "Enter a name"},
+		{"blank", " \t ", "Enter a name"},
 		{"of 65 characters", strings.Repeat("ü", 65), "at most 64 characters"},
 		{"with a line break", "a\nb", "visible characters"},
 		{"with text that runs backwards", "a\u202eb", "visible characters"},
@@ -197,9 +197,9 @@ func TestScopesOfTokens(t *testing.T) {
 	testkit.Equal(t, "ends", token.ExpiresAt.IsZero(), true)
 	b.get("/dashboard/tokens").want(t, http.StatusOK, "Everything")
 	b.post("/dashboard/tokens", "name", "three", "newest", "99", "scopes", "chosen").want(t,
-		http.StatusUnprocessableEntity, "Choose at least one.")
+		http.StatusUnprocessableEntity, "Choose at least one permission.")
 	b.post("/dashboard/tokens", "name", "three", "newest", "99", "scopes", "chosen", "scope", "root").want(t,
-		http.StatusUnprocessableEntity, "Choose at least one.")
+		http.StatusUnprocessableEntity, "Choose at least one permission.")
 }
 
 // What a token has made ends with it. The form that revokes it says so, and can keep it.
