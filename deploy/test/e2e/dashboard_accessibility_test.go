@@ -41,6 +41,9 @@ var filledPages = []struct{ name, path, press string }{
 	{"domain", "/dashboard/domains/2", "Remove…"},
 	{"verified domain", "/dashboard/domains/1", ""},
 	{"API tokens", "/dashboard/tokens", "Revoke Website"},
+	{"webhooks", "/dashboard/webhooks", ""},
+	{"new webhook", "/dashboard/webhooks/new", "One link"},
+	{"webhook", "/dashboard/webhooks/1", "Rotate the secret"},
 	{"account", "/dashboard/account", ""},
 	{"missing page", "/dashboard/nothing", ""},
 }
@@ -130,6 +133,17 @@ func TestDashboardAccessibility(t *testing.T) {
 		b.page("/dashboard/tokens")
 		b.fill("Name", "Another")
 		b.sees("Create token", "Your new token")
+		b.passes(axe)
+	})
+	b.run("delivery and secret of a webhook", func(*testing.T) {
+		b.page("/dashboard/webhooks/1")
+		b.shows("webhook.test", "204 in 87 ms")
+		b.page(evaluate[string](b, `document.querySelector("#deliveries th a").getAttribute("href")`))
+		b.shows("Payload")
+		b.passes(axe)
+		b.page("/dashboard/webhooks/1")
+		b.press("Rotate the secret")
+		b.sees("Rotate it", "The new secret")
 		b.passes(axe)
 	})
 	b.run("shared report", func(*testing.T) {

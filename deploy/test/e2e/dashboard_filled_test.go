@@ -8,11 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"linkstream/api/auth"
+	"linkstream/api/webhook"
 	"linkstream/schema"
 	"linkstream/schema/linkstore"
 	linksqlite "linkstream/schema/linkstore/sqlite"
@@ -117,6 +119,7 @@ func fill(t *testing.T) {
 	f.batch.Reset(0, 0)
 	f.batch.Time = f.now
 	f.account(store)
+	f.webhook(store)
 	for _, link := range f.links(store) {
 		f.clicks(link)
 	}
@@ -185,6 +188,25 @@ func (f *filler) account(store *linkstore.Store) {
 		if i == 0 {
 			f.must(store.VerifyDomain(ctx, domain.ID, f.before(65, 20)))
 			f.domain = domain
+		}
+	}
+}
+
+// webhook creates a webhook that two deliveries were sent to.
+func (f *filler) webhook(store *linkstore.Store) {
+	ctx := f.t.Context()
+	hook := schema.Webhook{AccountID: f.owner.ID, URL: "https://hooks.example.org/" + strings.Repeat("services/", 20),
+		Events: []string{schema.EventDomainChanged, schema.EventLinkDeleted}, Active: true, PeopleOnly: true,
+		Secret: webhook.NewSecret(), CreatedAt: f.before(40, 1), UpdatedAt: f.before(40, 1)}
+	f.must(store.CreateWebhook(ctx, &hook))
+	for range 2 {
+		f.must(store.TestWebhook(ctx, f.owner.ID, hook.ID))
+		waiting, err := store.WaitingDeliveries(ctx, f.owner.ID, hook.ID, 1)
+		f.must(err)
+		for _, note := range []schema.DeliveryNote{{Error: "The receiver could not be reached."}, {Delivered: true,
+			Answer: schema.Answer{Status: 204, Took: 87 * time.Millisecond, Text: strings.Repeat("accepted", 99)}}} {
+			_, err = store.NoteDelivery(ctx, f.owner.ID, hook.ID, "", waiting[0], note)
+			f.must(err)
 		}
 	}
 }
