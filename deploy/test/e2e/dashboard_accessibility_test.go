@@ -42,7 +42,7 @@ var filledPages = []struct{ name, path, press string }{
 	{"verified domain", "/dashboard/domains/1", ""},
 	{"API tokens", "/dashboard/tokens", "Revoke Website"},
 	{"webhooks", "/dashboard/webhooks", ""},
-	{"new webhook", "/dashboard/webhooks/new", "One link"},
+	{"new webhook", "/dashboard/webhooks/new", ""},
 	{"webhook", "/dashboard/webhooks/1", "Rotate the secret"},
 	{"account", "/dashboard/account", ""},
 	{"missing page", "/dashboard/nothing", ""},
