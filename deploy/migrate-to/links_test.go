@@ -94,7 +94,8 @@ func newWebhook(t *testing.T, links *linkstore.Store, account schema.Account, no
 	waiting, err := links.WaitingDeliveries(t.Context(), hook.AccountID, hook.ID, 1)
 	testkit.Must(t, err)
 	_, err = links.NoteDelivery(t.Context(), hook.AccountID, hook.ID, "holder", waiting[0],
-		schema.DeliveryNote{Error: "The receiver answered 500."})
+		schema.DeliveryNote{Error: "The receiver answered 500.",
+			Answer: schema.Answer{Status: 500, Took: time.Second, Text: "“ü”"}})
 	testkit.Must(t, err)
 }
 
@@ -151,7 +152,11 @@ func owned(t *testing.T, links schema.Database, now time.Time) (all []any) {
 	}
 	hooks, err := links.Webhooks(ctx, account.ID)
 	read(hooks, err)
-	read(links.Deliveries(ctx, hooks[0].ID))
+	deliveries, err := links.Deliveries(ctx, hooks[0].ID)
+	read(deliveries, err)
+	for _, d := range deliveries {
+		read(links.Delivery(ctx, hooks[0].ID, d.Message))
+	}
 	return all
 }
 
