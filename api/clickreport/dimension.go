@@ -57,7 +57,8 @@ var words = map[schema.Dimension]Words{
 		problem: "The country must be a code of two uppercase letters (ISO 3166-1), such as DE, or empty for those that " +
 			"are not known.",
 		valid: func(name string) bool { return name == "" || len(name) == 2 && isCode(name, 'A', 'Z') }},
-	schema.ByRoute: {List: "routes", Title: "Routes", Name: "Route", None: "Long URL", Rare: true,
+	schema.ByRoute: {List: "routes", Title: "Rules and variants", Name: "Rule or variant",
+		None: "Destination", Rare: true,
 		problem: "The route must be the name of a rule or variant, or empty for the long URL.",
 		valid:   func(name string) bool { return name == "" || name == schema.OtherName || schema.ValidTag(name) }},
 	schema.ByCampaign: {List: "campaigns", Title: "Campaigns", Name: "Campaign", None: "None", Rare: true,

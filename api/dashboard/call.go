@@ -137,6 +137,10 @@ func (c *call) seeOther(path, text string) error {
 // problems are the error messages of a form by field name; "" is the form as a whole.
 type problems map[string]string
 
+// pageWords are the pages' words for what the API names otherwise.
+var pageWords = strings.NewReplacer("A long URL is required.", "Enter a destination.", "long URL", "destination",
+	"The weights must be integers of 1 to 99 that sum up to 100.", "Percentages must add up to 100.")
+
 // problemsOf returns the messages of an error of CodeInvalid that has fields. Form fields have the same names as the
 // error's fields.
 func problemsOf(err error) (problems, bool) {
@@ -146,7 +150,7 @@ func problemsOf(err error) (problems, bool) {
 	}
 	p := problems{}
 	for field, messages := range e.Fields {
-		p[field] = strings.Join(messages, " ")
+		p[field] = pageWords.Replace(strings.Join(messages, " "))
 	}
 	return p, true
 }

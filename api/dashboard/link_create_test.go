@@ -71,13 +71,13 @@ func TestNewLink(t *testing.T) {
 	page := b.follow()
 	page.want(t, http.StatusOK, "Your link is ready", "http://sho.rt/ new leads to https://example.org/new",
 		"Copy Open QR code Statistics Create another")
-	if strings.Contains(page.text(), "Long URL") {
+	if strings.Contains(page.text(), "Destination") {
 		t.Error("the form is still there")
 	}
 	s.addForeign(t)
 	for _, made := range []string{"0.theirs", "0.none", "x.new", "-1.new", "0", "", ".", "0..", "9.new"} {
 		page := b.get("/dashboard/links/new?made=" + made)
-		page.want(t, http.StatusOK, "Long URL")
+		page.want(t, http.StatusOK, "Destination")
 		if strings.Contains(page.text(), "Your link is ready") {
 			t.Errorf("%q is shown", made)
 		}

@@ -45,7 +45,7 @@ func TestEdit(t *testing.T) {
 	t.Run("names each problem at its field, and keeps the text", func(t *testing.T) {
 		page := b.edit(path, "long_url", "ftp://example.org/", "title", strings.Repeat("x", 201), "tags", "gut schön",
 			"utm_source", "poster")
-		page.want(t, http.StatusUnprocessableEntity, "The long URL must begin with http", "The title must have at most 200",
+		page.want(t, http.StatusUnprocessableEntity, "The destination must begin", "The title must have at most 200",
 			"Each tag must have 1 to 32 characters")
 		for _, part := range []string{`id="long_url-problem"`, `id="title-problem"`, `id="tags-problem"`,
 			`>ftp://example.org/</textarea>`,

@@ -102,7 +102,7 @@ func TestShortenForm(t *testing.T) {
 	})
 	t.Run("offers the default domain and verified ones", func(t *testing.T) {
 		page := b.get("/dashboard/links/new")
-		page.want(t, http.StatusOK, "Long URL", "Alias", "sho.rt go.example.com")
+		page.want(t, http.StatusOK, "Destination", "Alias", "sho.rt go.example.com")
 		if strings.Contains(page.body, claimed.Host) {
 			t.Error("it offers a domain that is not verified")
 		}
@@ -124,8 +124,8 @@ func TestShortenForm(t *testing.T) {
 		}
 	})
 	for name, c := range map[string]struct{ longURL, alias, domain, field, problem string }{
-		"no URL":             {"", "", "0", "long_url", "A long URL is required"},
-		"no URL at all":      {"javascript:alert(1)", "", "0", "long_url", "The long URL"},
+		"no URL":             {"", "", "0", "long_url", "Enter a destination"},
+		"no URL at all":      {"javascript:alert(1)", "", "0", "long_url", "The destination"},
 		"an unsafe URL":      {"https://bad.example/x", "", "0", "long_url", "known as unsafe"},
 		"the service itself": {"http://sho.rt/x", "", "0", "long_url", "must not lead to this service itself"},
 		"a bad alias": {"https://example.org/", "No Good\"><script>", "0", "custom_alias",

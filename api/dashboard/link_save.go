@@ -135,7 +135,7 @@ func editOf(c *call, link schema.Link) links.Edit {
 // linkProblems returns the problems of a link's fields.
 func linkProblems(err error) (problems, bool) {
 	if message := clientMessage(err, schema.CodeUnsafeURL); message != "" {
-		return problems{links.FieldLongURL: message}, true
+		return problems{links.FieldLongURL: pageWords.Replace(message)}, true
 	}
 	return problemsOf(err)
 }

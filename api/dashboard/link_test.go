@@ -328,13 +328,13 @@ func TestHowFarClicksAreCounted(t *testing.T) {
 			return nil
 		})
 	}
-	eventually("All clicks counted")
+	eventually("Up to date")
 	waiting.clicks.Store(3)
 	eventually("Counted up to " + waiting.since.Format("15:04:05") + " : 3 clicks to go")
 	waiting.clicks.Store(1)
 	eventually(": 1 click to go")
 	waiting.clicks.Store(0)
-	eventually("All clicks counted")
+	eventually("Up to date")
 	waiting.down.Store(true)
 	eventually("Counting progress unknown")
 }

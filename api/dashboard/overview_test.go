@@ -22,7 +22,7 @@ func TestOverview(t *testing.T) {
 	b := s.signedIn(t)
 	t.Run("leads to the first link", func(t *testing.T) {
 		page := b.get("/dashboard")
-		page.want(t, http.StatusOK, "Three steps to your first click", "Long URL")
+		page.want(t, http.StatusOK, "Three steps to your first click", "Destination")
 		if strings.Contains(page.text(), "Today") || !strings.Contains(page.body, ` name="long_url"`) {
 			t.Errorf("it has figures, or no field:\n%s", page.body)
 		}

@@ -177,8 +177,8 @@ func TestSharedReports(t *testing.T) {
 	})
 	t.Run("are listed", func(t *testing.T) {
 		owner.share(t, "tag", "spring", "password", "open sesame", "hide_targets", "true", "expires_at", "2099-03-01T12:30")
-		owner.get("/dashboard/shares").want(t, http.StatusOK, "links with the tag “spring” need a password, do not see "+
-			"where links lead", "1 Mar 2099, 12:30")
+		owner.get("/dashboard/shares").want(t, http.StatusOK, "links with the tag “spring” Password, "+
+			"destinations hidden", "1 Mar 2099, 12:30")
 		owner.get("/dashboard/links/0/sale").want(t, http.StatusOK, "Share report")
 		for _, path := range []string{"/dashboard/shares?domain_id=0&amp;hash=sale", "/dashboard/shares?"} {
 			page := owner.get(map[bool]string{true: "/dashboard/links/0/sale", false: "/dashboard/report"}[strings.Contains(path,

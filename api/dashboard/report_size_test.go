@@ -95,7 +95,7 @@ func TestReportIsSmall(t *testing.T) {
 		for _, path := range []string{"/dashboard/report", "/dashboard/links/0/usual-00"} {
 			for _, with := range []string{"&compare=year", "&totals=show&tag=newsletter-0&domain_id=0"} {
 				page := b.get(path + query + with)
-				page.want(t, http.StatusOK, "Clicks", "Show as a table", "Routes", "Campaigns")
+				page.want(t, http.StatusOK, "Clicks", "Show as a table", "Rules and variants", "Campaigns")
 				if n := len(page.body); n >= most {
 					t.Errorf("%s of %s%s: %d bytes, want less than %d", name, path, with, n, most)
 				}

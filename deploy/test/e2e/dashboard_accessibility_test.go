@@ -71,7 +71,7 @@ func TestDashboardAccessibility(t *testing.T) {
 	b.signIn(s)
 	b.run("new link", func(*testing.T) {
 		b.page("/dashboard/links/new")
-		b.fill("Long URL", "www.example.org/"+strings.Repeat("a-path-that-goes-on-and-on/", 70))
+		b.fill("Destination", "www.example.org/"+strings.Repeat("a-path-that-goes-on-and-on/", 70))
 		b.fill("Alias optional", "a-link-to-a-long-url")
 		b.press("Title, tags, expiry, campaign")
 		b.fill("Title optional", "A title that is as long as titles are, and not a word longer")
@@ -83,7 +83,7 @@ func TestDashboardAccessibility(t *testing.T) {
 		if y := evaluate[float64](b, `document.querySelector(".figures").getBoundingClientRect().top`); y > 700 {
 			t.Errorf("a long URL moves the numbers down to %v", y)
 		}
-		b.press("Show the whole long URL")
+		b.press("Show the whole destination")
 		b.fits()
 		for _, period := range []string{"2026-01-01", "2025-01-01"} {
 			b.page("/dashboard/links/0/launch?from=" + period)
@@ -108,14 +108,14 @@ func TestDashboardAccessibility(t *testing.T) {
 	b.run("form with errors", func(*testing.T) {
 		b.page("/dashboard/links")
 		b.press("Create link")
-		b.fill("Long URL", "ftp://example.com/")
+		b.fill("Destination", "ftp://example.com/")
 		b.press("Create link")
 		b.shows("Please correct the marked fields.")
 		b.passes(axe)
 	})
 	b.run("many links with errors", func(*testing.T) {
 		b.page("/dashboard/bulk")
-		b.fill("Long URLs, one per line", longURL+" an-alias-of-20-signs\nnothing")
+		b.fill("Destinations, one per line", longURL+" an-alias-of-20-signs\nnothing")
 		b.sees("Create links", "1 link is ready")
 		b.passes(axe)
 	})

@@ -19,7 +19,7 @@ func TestDashboardDrafts(t *testing.T) {
 	t.Parallel()
 	s := filledSystem(t)
 	b := s.tab(t).signIn(s)
-	const edit, kept = "/dashboard/links/0/survey/edit", "What you typed is back. It is not saved yet."
+	const edit, kept = "/dashboard/links/0/survey/edit", "Unsaved changes restored"
 	has := func(name, text string) {
 		b.t.Helper()
 		if got := b.value(name); got != text {
@@ -36,7 +36,7 @@ func TestDashboardDrafts(t *testing.T) {
 		b.page(edit)
 		b.shows(kept)
 		has("Title optional", "Half a ti")
-		b.press("Discard it")
+		b.press("Discard")
 		has("Title optional", "")
 		b.page(edit)
 		b.hides(kept)
@@ -78,7 +78,7 @@ func TestDashboardDrafts(t *testing.T) {
 	})
 	b.run("an alias is checked while it is typed, and a link renamed", func(t *testing.T) {
 		b.page("/dashboard/links/new")
-		b.fill("Long URL", "https://example.org/")
+		b.fill("Destination", "https://example.org/")
 		b.fill("Alias optional", "named")
 		b.sees("Create link", "Your link is ready")
 		for _, page := range []struct{ path, field string }{{"/dashboard/links/new", "Alias optional"},
@@ -103,7 +103,7 @@ func TestDashboardDrafts(t *testing.T) {
 			{"/dashboard/tags/shop", "New name", "no tag", "store", "Rename", "/dashboard/tags/store"},
 			{"/dashboard/domains/1", "Unknown links optional", "nothing", "https://example.org/", "Save",
 				"/dashboard/domains/1"},
-			{"/dashboard/links/new", "Long URL", "nothing", "https://example.org/1", "Create link", "/dashboard/links/new"},
+			{"/dashboard/links/new", "Destination", "nothing", "https://example.org/1", "Create link", "/dashboard/links/new"},
 		} {
 			b.page(c.page)
 			b.fill(c.field, c.wrong)

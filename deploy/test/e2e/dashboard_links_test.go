@@ -21,13 +21,13 @@ func TestDashboardLinks(t *testing.T) {
 	b := s.tab(t).signIn(s)
 	b.run("new links are copied", func(t *testing.T) {
 		b.page("/dashboard/bulk")
-		b.fill("Long URLs, one per line", target+"/many/1\n"+target+"/many/2 many-2\n")
+		b.fill("Destinations, one per line", target+"/many/1\n"+target+"/many/2 many-2\n")
 		b.sees("Create links", "2 links are ready", address(s.edge)+"/many-2")
 		b.press("Copy all")
 		b.find("Copied")
 		b.page("/dashboard/links")
 		b.press("Create link")
-		b.fill("Long URL", target+"/")
+		b.fill("Destination", target+"/")
 		b.fill("Alias optional", "tried")
 		b.press("Create link")
 		b.shows("Your link is ready", s.edge+"/tried", "leads to "+target)
@@ -110,7 +110,7 @@ func (b *tab) countsClicks(t *testing.T, s *system, target string) {
 	for range 3 {
 		s.click(t, "tried", "User-Agent", desktop, "Referer", "https://news.example.org/today")
 	}
-	b.shows("4 clicks since", "Mobile", "Chrome", "news.example.org", "All clicks counted")
+	b.shows("4 clicks since", "Mobile", "Chrome", "news.example.org", "Up to date")
 	if !evaluate[bool](b, "window.notReloaded === true") {
 		t.Error("the page was reloaded")
 	}

@@ -79,7 +79,7 @@ func TestDashboardListOfLinks(t *testing.T) {
 		opens := func(want bool) {
 			t.Helper()
 			if want {
-				b.hasFocus("Long URL")
+				b.hasFocus("Destination")
 			} else if evaluate[bool](b, `createDialog.open || createDialog.ariaBusy === "true"`) {
 				t.Error("the form opens")
 			}
@@ -177,7 +177,7 @@ func TestDashboardManyLinks(t *testing.T) {
 		fmt.Fprintf(&urls, "https://example.org/many/%d\n", i)
 	}
 	b.page("/dashboard/bulk")
-	b.fill("Long URLs, one per line", urls.String())
+	b.fill("Destinations, one per line", urls.String())
 	b.sees("Create links", "120 links are ready")
 	b.page("/dashboard/links?q=many/")
 	b.press("Select all on this page")

@@ -58,7 +58,7 @@ func staysHonest(t *testing.T, s *system) {
 	b := s.tab(t).signIn(s)
 	s.owner().Alias(t, "open", "https://example.org/")
 	b.page("/dashboard/links/0/open")
-	b.shows("0 clicks since", "All clicks counted")
+	b.shows("0 clicks since", "Up to date")
 	evaluate[bool](b, `window.polls = 0, window.ask = fetch,
 		window.fetch = (...all) => { polls++; return window.gone ? Promise.reject(new TypeError("gone")) : ask(...all); },
 		Object.defineProperty(document, "hidden", { get: () => window.away }), true`)
@@ -74,7 +74,7 @@ func staysHonest(t *testing.T, s *system) {
 		t.Errorf("a page that nobody sees has asked %d times", now-polls)
 	}
 	away(false)
-	b.shows("1 click since", "All clicks counted")
+	b.shows("1 click since", "Up to date")
 
 	b.press("Live · Pause")
 	b.shows("Paused · Resume", "Updates are paused. The numbers are those of")
@@ -82,7 +82,7 @@ func staysHonest(t *testing.T, s *system) {
 	s.owner().WaitTotal(t, "open", 2)
 	b.shows("1 click since")
 	b.press("Paused · Resume")
-	b.shows("Live · Pause", "2 clicks since", "All clicks counted")
+	b.shows("Live · Pause", "2 clicks since", "Up to date")
 	b.hides("Updates are paused.")
 	polls = evaluate[int](b, "polls")
 	s.click(t, "open")
@@ -93,15 +93,15 @@ func staysHonest(t *testing.T, s *system) {
 
 	evaluate[bool](b, "window.gone = true")
 	b.shows("The service does not answer. The numbers are those of", "3 clicks since")
-	b.hides("All clicks counted")
+	b.hides("Up to date")
 	evaluate[bool](b, "window.gone = false, true")
-	b.shows("All clicks counted")
+	b.shows("Up to date")
 	b.hides("The service does not answer.")
 	other := s.tab(t).signIn(s)
 	other.page("/dashboard/account")
 	other.sees("Sign out everywhere else", "All other sessions were signed out.")
 	b.shows("Your session has ended. The numbers are those of")
-	b.hides("All clicks counted")
+	b.hides("Up to date")
 	b.sees("Sign in again", "Email address")
 }
 
@@ -113,20 +113,20 @@ func keepsTyped(t *testing.T, s *system) {
 	b.sees("Report", "Days are in Asia/Tokyo") // the browser's time zone, without being asked
 	b.page("/dashboard/bulk")
 	lines := strings.Repeat("https://example.org/a-line-of-many\n", 400) + "nothing"
-	b.fill("Long URLs, one per line", lines)
+	b.fill("Destinations, one per line", lines)
 	b.fill("Tags optional, for all these links", "typed")
 	call1(b, network.ClearBrowserCookies, cdp.Empty{})
 	b.sees("Create links", "Your session ended, and nothing was changed.")
 	b.fill("Email address", s.email)
 	b.fill("Password", s.password)
 	b.sees("Sign in", "Create many links")
-	if text := b.value("Long URLs, one per line"); text != lines {
+	if text := b.value("Destinations, one per line"); text != lines {
 		t.Errorf("the form has %d characters", len(text))
 	}
 	testkit.Equal(t, "tags", b.value("Tags optional, for all these links"), "typed")
-	b.press("Discard it")
+	b.press("Discard")
 	b.page("/dashboard/bulk")
-	if text := b.value("Long URLs, one per line"); text != "" {
+	if text := b.value("Destinations, one per line"); text != "" {
 		t.Errorf("the form has %d characters that were discarded", len(text))
 	}
 }

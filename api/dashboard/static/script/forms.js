@@ -100,10 +100,10 @@ function fillInDraft(form) {
   const note = document.createElement("p"), discard = document.createElement("button");
   note.className = "notice apart draft";
   note.setAttribute("role", "status");
-  note.append("What you typed is back. It is not saved yet.", discard);
+  note.append("Unsaved changes restored", discard);
   discard.type = "button";
   discard.className = "button quiet small";
-  discard.textContent = "Discard it";
+  discard.textContent = "Discard";
   discard.addEventListener("click", () => {
     fillIn(form, first);
     note.remove();
