@@ -129,11 +129,7 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 		v.Notice = c.takeNotice()
 	}
 	if c.signedIn() && !c.account.Suspended {
-		at := v.Path
-		if page == "overview" { // which also answers its form, whose path is that of the list
-			at = Root
-		}
-		v.Nav, v.Menu = navigation(sections, at), navigation(accountPages, at)
+		v.Nav, v.Menu = navigation(sections, v.Path), navigation(accountPages, v.Path)
 	}
 	return d.execute(c, status, page, "layout.html", v)
 }
