@@ -291,13 +291,13 @@ func (b *tab) hasStructure() {
 	b.t.Helper()
 	for what, expression := range map[string]string{
 		"less than 40 KiB":       `performance.getEntriesByType("navigation")[0].decodedBodySize < 40 * 1024`,
-		"one h1":                 `document.querySelectorAll("h1").length === 1`,
+		"one h1":                 `document.querySelectorAll("main h1").length === 1`,
 		"a title of its own":     `/^.+ · linkstream$/.test(document.title)`,
 		"a language":             `document.documentElement.lang === "en"`,
 		"one main":               `document.querySelectorAll("main").length === 1`,
 		"a header":               `document.querySelectorAll("body > header").length === 1`,
 		"a name for each nav":    `[...document.querySelectorAll("nav")].every((nav) => nav.getAttribute("aria-label"))`,
-		"a link past the header": `document.querySelector("a").getAttribute("href") === "#main"`,
+		"a link past the header": `document.querySelector("body > a").getAttribute("href") === "#main"`,
 	} {
 		if !evaluate[bool](b, expression) {
 			b.t.Errorf("the page does not have %s", what)
@@ -355,7 +355,8 @@ func (b *tab) fitsWidth() {
 // focusable are the elements that the keyboard must reach.
 const focusable = `[...document.querySelectorAll(
 	"a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]
-	.filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled)`
+	.filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled &&
+		(e.closest("dialog") || !document.querySelector("dialog[open]")))`
 
 // focused notes that the focused element was reached. It returns the element if its focus is not visible, "" otherwise.
 const focused = `(() => {

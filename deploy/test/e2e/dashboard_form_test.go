@@ -74,7 +74,8 @@ func TestDashboardDrafts(t *testing.T) {
 		b.shows("This link was deleted after you opened the form")
 		has("Title optional", "For a link that is gone")
 		has("Alias optional", "survey")
-		b.sees("Create link", "Your link is ready", "For a link that is gone")
+		b.sees("Create link", "Your link is ready")
+		b.sees("Statistics", "For a link that is gone")
 	})
 	b.run("an alias is checked while it is typed, and a link renamed", func(t *testing.T) {
 		b.page("/dashboard/links/new")
