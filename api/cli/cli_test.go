@@ -256,6 +256,55 @@ func TestResultsOfImports(t *testing.T) {
 	}
 }
 
+// A list is read by cursors, so that links that are made meanwhile move none to another page, unless it has an order or
+// the service an age in which there are none.
+func TestAllOfAList(t *testing.T) {
+	const link = `{"hash": "a", "short_url": "", "original_url": "", "created_at": "2026-11-21T09:30:15+00:00"}`
+	var asked []string
+	old := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		asked = append(asked, q.Get("sort")+q.Get("limit")+q.Get("page")+q.Get("after"))
+		meta := `{"next": null}`
+		switch {
+		case old || !q.Has("after"):
+			meta = `{"last_page": 2}`
+		case q.Get("after") != "cursor 2":
+			meta = `{"next": "cursor ` + strconv.Itoa(len(asked)) + `"}`
+		}
+		_, _ = io.WriteString(w, `{"data": [`+link+`], "meta": `+meta+`}`)
+	}))
+	defer server.Close()
+	t.Setenv("LINKSTREAM_URL", server.URL)
+	t.Setenv("LINKSTREAM_TOKEN", "ls_token")
+	for _, c := range []struct {
+		name, sort string
+		old        bool
+		want       []string
+	}{
+		{"by cursors", "created_at", false, []string{"created_at1000", "created_at1000cursor 1", "created_at1000cursor 2"}},
+		{"by clicks", "-clicks", false, []string{"-clicks1", "-clicks2"}},
+		{"of a service without cursors", "", true, []string{"1000", "1", "2"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked, old = nil, c.old
+			args := []string{"list", "--all"}
+			if c.sort != "" {
+				args = append(args, "--sort", c.sort)
+			}
+			out, errOut, code := run(t, "", args...)
+			testkit.Equal(t, "requests", asked, c.want)
+			links := len(c.want)
+			if c.old {
+				links--
+			}
+			if code != 0 || strings.Count(out, "\n") != links {
+				t.Errorf("exit code %d, %q %q", code, out, errOut)
+			}
+		})
+	}
+}
+
 // TestExportsThatFail leaves the files that were there.
 func TestExportsThatFail(t *testing.T) {
 	const whole = "alias,long_url\r\nx,https://example.com/\r\n"

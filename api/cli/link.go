@@ -173,6 +173,30 @@ func eachPage[T any](read func(page client.RequestEditorFn) (*http.Response, err
 	}
 }
 
+// eachAfter is eachPage by cursors: links that are made meanwhile move no other to another page.
+func eachAfter[T any](read func(page client.RequestEditorFn) (*http.Response, error), do func([]T) error) error {
+	for after := ""; ; {
+		resp, err := read(query(url.Values{"limit": {"1000"}, "after": {after}}))
+		list, err := client.Read[struct {
+			Data []T
+			Meta struct {
+				Next     *string
+				LastPage int64 `json:"last_page"`
+			}
+		}](resp, err)
+		if err != nil {
+			return err
+		}
+		if list.Meta.LastPage > 0 { // a service of 1.0.0 has no cursors
+			return eachPage(read, do)
+		}
+		if err := do(list.Data); err != nil || list.Meta.Next == nil {
+			return err
+		}
+		after = *list.Meta.Next
+	}
+}
+
 // connectFor returns a client, and an editor that adds the domain of a command and the given parameters to requests.
 func (c *command) connectFor(cmd *cobra.Command, names ...string) (*client.Client, client.RequestEditorFn, error) {
 	api, err := c.connect()
@@ -228,8 +252,11 @@ func (c *command) listCommand() *cobra.Command {
 		read := func(page client.RequestEditorFn) (*http.Response, error) {
 			return api.ListLinks(cmd.Context(), nil, filter, page)
 		}
-		if all {
+		if sort, _ := cmd.Flags().GetString("sort"); all && strings.HasSuffix(sort, "clicks") { // an order without cursors
 			return eachPage(read, c.printItems)
+		}
+		if all {
+			return eachAfter(read, c.printItems)
 		}
 		resp, err := read(query(parameters(cmd, "page")))
 		list, err := client.Read[struct{ Data []json.RawMessage }](resp, err)
