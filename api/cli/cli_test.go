@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -253,6 +254,42 @@ func TestResultsOfImports(t *testing.T) {
 		if code != 1 || !strings.Contains(out+errOut, want) {
 			t.Errorf("%s: exit code %d, %q %q, want %q", results, code, out, errOut, want)
 		}
+	}
+}
+
+// A link with former names takes each of them in turn, and ends with its own.
+func TestFormerNamesOfImports(t *testing.T) {
+	var renamed []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var edit struct{ Alias string }
+		switch {
+		case r.Method == http.MethodPatch:
+			check := json.NewDecoder(r.Body).Decode(&edit)
+			renamed = append(renamed, fmt.Sprint(r.URL.EscapedPath(), " ", r.URL.RawQuery, " ", edit.Alias, check))
+			if edit.Alias == "taken" {
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				_, _ = io.WriteString(w, `{"errors": {"alias": ["It is in use."]}}`)
+				return
+			}
+			_, _ = io.WriteString(w, `{"link": {}}`)
+		case path.Base(r.URL.Path) == "domains":
+			_, _ = io.WriteString(w, `{"data": [{"id": 7, "host": "go.example.org"}], "meta": {"last_page": 1}}`)
+		default:
+			_, _ = io.WriteString(w, `{"results": [{"success": true, "hash": "a/1"}, {"success": true, "hash": "b"}]}`)
+		}
+	}))
+	defer server.Close()
+	t.Setenv("LINKSTREAM_URL", server.URL)
+	t.Setenv("LINKSTREAM_TOKEN", "ls_token")
+	out, errOut, code := run(t, "long_url,alias,domain,former_hashes\nhttps://example.com/,a/1,go.example.org,old taken\n"+
+		"https://example.com/,b,,older\n", "import", "-")
+	testkit.Equal(t, "names", renamed, []string{
+		"/api/v1/links/a%2F1 domain_id=7 old<nil>", "/api/v1/links/a%2F1 domain_id=7 taken<nil>",
+		"/api/v1/links/a%2F1 domain_id=7 a/1<nil>", "/api/v1/links/b domain_id=0 older<nil>",
+		"/api/v1/links/b domain_id=0 b<nil>"})
+	if code != 1 || !strings.Contains(out, "former_hashes: taken: It is in use.") ||
+		!strings.Contains(errOut, "2 links created, 1 not") {
+		t.Errorf("exit code %d, %q %q", code, out, errOut)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -30,8 +32,8 @@ func (c *command) importCommand() *cobra.Command {
 	dry := false
 	cmd := &cobra.Command{Use: "import FILE", Short: "Create the links of a CSV file",
 		Long: `Create the links of a CSV file, as export and the dashboard write it, or of standard input with -. It needs a
-column long_url. Counts, times of creation and former names are not imported (the dashboard takes those), nor passwords,
-which no file has.
+column long_url. Counts and times of creation are not imported (the dashboard takes those), nor passwords, which no file
+has.
 
 Rows that cannot be imported are listed, and the exit code is then 1. An import that was interrupted goes on when it is
 run again within 24 hours with the same file: what was created is not created again. With --dry-run the rows are read
@@ -133,6 +135,12 @@ func (i *importer) create(ctx context.Context, batch []importRow) error {
 			off = append(off, map[string]any{"hash": result.Hash, "domain_id": batch[n].body["domain_id"]})
 		}
 		i.created++
+		if result.Hash == nil || len(batch[n].former) == 0 {
+			continue
+		}
+		if err := i.addFormer(ctx, batch[n], *result.Hash); err != nil {
+			return err
+		}
 	}
 	if len(off) == 0 {
 		return nil
@@ -142,6 +150,25 @@ func (i *importer) create(ctx context.Context, batch []importRow) error {
 	resp, err = i.api.EditLinksWithBody(ctx, &client.EditLinksParams{IdempotencyKey: &key}, jsonType, body)
 	_, err = client.Read[json.RawMessage](resp, err)
 	return err
+}
+
+// addFormer gives a link its former names: the link takes each of them, and its own name at last. A repetition leads to
+// the same names.
+func (i *importer) addFormer(ctx context.Context, row importRow, hash string) error {
+	domain := query(url.Values{"domain_id": {fmt.Sprint(cmp.Or[any](row.body["domain_id"], 0))}})
+	for _, name := range append(slices.Clone(row.former), hash) {
+		resp, err := i.api.EditLinkWithBody(ctx, hash, nil, jsonType, encode(map[string]any{"alias": name}), domain)
+		_, err = client.Read[json.RawMessage](resp, err)
+		var refused *client.Error
+		switch {
+		case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
+			why := columnFormer + ": " + name + ": " + strings.Join(refused.Fields["alias"], " ")
+			i.failed = append(i.failed, []string{fmt.Sprint(row.line), row.name, why})
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }
 
 // key returns the Idempotency-Key of a body of the current batch.
@@ -197,16 +224,20 @@ type importRow struct {
 	name string         // of the link in messages
 	body map[string]any // of shorten
 	off  bool           // the link does not redirect
+	// its former names
+	former []string
 }
 
 // readers are the columns of an import, and how the fields of their names are read. nil columns are not imported.
 var readers = map[string]func(string) (any, error){
 	columnAlias: text, columnDomain: text, columnLongURL: text, "title": text, "expires_at": moment, "expired_url": text,
-	"password": text, columnTags: func(cell string) (any, error) { return strings.Fields(cell), nil },
+	"password": text, columnTags: words,
 	"forward_query": truth, columnActive: truth, "max_clicks": limit,
 	"rules": value, "variants": value, "card": value, "path_mode": text, "external_id": text,
-	columnShortURL: text, "created_at": nil, "clicks": nil, columnHasPassword: nil, columnFormer: nil,
+	columnShortURL: text, "created_at": nil, "clicks": nil, columnHasPassword: nil, columnFormer: words,
 }
+
+func words(cell string) (any, error) { return strings.Fields(cell), nil }
 
 func value(cell string) (any, error) {
 	var v json.RawMessage
@@ -275,6 +306,8 @@ func (r *rowReader) next() (row importRow, problem string, err error) {
 			row.body["domain_id"] = id
 		case columnActive:
 			row.off = read == false
+		case columnFormer:
+			row.former, _ = read.([]string)
 		default:
 			row.body[column] = read
 		}

@@ -269,6 +269,9 @@ func testCommandTransfer(t *testing.T, s *system, u *commandUser) {
 		s.owner().Shorten(t, object{"long_url": fmt.Sprintf("https://example.com/%d", n),
 			"custom_alias": fmt.Sprintf("l-%d", n)})
 	}
+	u.run(t, "rename", "l-3", "renamed/3")
+	u.run(t, "rename", "renamed/3", "renamed-3")
+	testkit.Equal(t, "links in a list of all", strings.Count(u.run(t, "list", "--all"), "\n"), 29)
 	file := filepath.Join(u.home, "links.csv")
 	u.run(t, "export", file)
 	exported, err := os.ReadFile(file)
