@@ -56,6 +56,22 @@ func SiteNameProblem(name string) string {
 	return ""
 }
 
+// SiteLetter returns the letter of the mark of a name or host: its first letter or digit as a capital, or else its
+// first character.
+func SiteLetter(name string) string {
+	first := strings.IndexFunc(name, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
+	r, _ := utf8.DecodeRuneInString(name[max(first, 0):])
+	return string(unicode.ToUpper(r))
+}
+
+// SiteColor returns the colour that a Site's is; DefaultColor for "".
+func SiteColor(text string) Color {
+	if c, err := ParseColor(text); err == nil {
+		return c
+	}
+	return DefaultColor
+}
+
 // SiteColorProblem says in a sentence for its author why a text cannot be a Site's colour; "" if it is valid.
 func SiteColorProblem(text string) string {
 	if _, err := ParseColor(text); text == "" || err == nil {
