@@ -1,13 +1,11 @@
 package redirect
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"html"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"linkstream/edge/resolve"
 	"linkstream/schema"
@@ -33,7 +31,7 @@ func newBrand(name string, color schema.Color) *brand {
 		color, color.Text(), color.On(lightCard), color.On(darkCard))
 	b := &brand{style: "<style>" + style + "</style>\n", source: styleSource([]byte(style))}
 	if name != "" {
-		b.mark = `<div class="mark"><span aria-hidden="true">` + html.EscapeString(letter(name)) + `</span><bdi>` +
+		b.mark = `<div class="mark"><span aria-hidden="true">` + html.EscapeString(schema.SiteLetter(name)) + `</span><bdi>` +
 			html.EscapeString(name) + "</bdi></div>\n"
 	}
 	return b
@@ -41,13 +39,6 @@ func newBrand(name string, color schema.Color) *brand {
 
 // nameless is the brand of pages whose domain is not known.
 var nameless = newBrand("", schema.DefaultColor)
-
-// letter returns the first letter or digit of a name as a capital, or else its first character.
-func letter(name string) string {
-	first := strings.IndexFunc(name, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
-	r, _ := utf8.DecodeRuneInString(name[max(first, 0):])
-	return string(unicode.ToUpper(r))
-}
 
 // styleSource returns the source of a style element's text for content security policies.
 func styleSource(style []byte) string {
@@ -57,15 +48,8 @@ func styleSource(style []byte) string {
 
 // brand returns the brand of a target's domain: without a name its host, and nothing of an unknown one.
 func (h *Handler) brand(target *resolve.Target) *brand {
-	name, host, text := h.resolver.Brand(target)
-	if name == "" {
-		name = host
-	}
-	color, err := schema.ParseColor(text)
-	if err != nil {
-		color = schema.DefaultColor
-	}
-	return newBrand(name, color)
+	name, host, color := h.resolver.Brand(target)
+	return newBrand(cmp.Or(name, host), schema.SiteColor(color))
 }
 
 // show answers a request with a page of a target's domain.
