@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"image/color"
-	"math"
 	"strconv"
 	"strings"
 
@@ -15,6 +14,8 @@ import (
 	"github.com/boombuler/barcode/qr"
 	"github.com/klauspost/compress/zlib"
 	"github.com/valyala/fasthttp"
+
+	"linkstream/schema"
 )
 
 // Limits of a Style.
@@ -119,16 +120,7 @@ func Price(http *fasthttp.RequestCtx) int {
 	return 1 + size*size/(1024*1024) // 1.5 ms of CPU each
 }
 
-// luminance returns the relative luminance of a colour as WCAG 2 defines it, of 0 to 1.
-func luminance(c color.NRGBA) float64 {
-	linear := func(v uint8) float64 {
-		if s := float64(v) / 255; s > 0.04045 {
-			return math.Pow((s+0.055)/1.055, 2.4)
-		}
-		return float64(v) / 255 / 12.92
-	}
-	return 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
-}
+func luminance(c color.NRGBA) float64 { return schema.Color{R: c.R, G: c.G, B: c.B}.Luminance() }
 
 // Hex returns a colour as six digits.
 func Hex(c color.NRGBA) string { return fmt.Sprintf("%02X%02X%02X", c.R, c.G, c.B) }
