@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -53,6 +54,12 @@ func (d domainItem) Failing() bool { return !d.FailingSince.IsZero() }
 
 // Lost reports whether the host was taken from the account.
 func (d domainItem) Lost() bool { return !d.LostAt.IsZero() }
+
+// Letter returns the letter of the mark that visitors see.
+func (d domainItem) Letter() string { return schema.SiteLetter(cmp.Or(d.Name, d.Host)) }
+
+// Tint returns the colour of that mark.
+func (d domainItem) Tint() schema.Color { return schema.SiteColor(d.Color) }
 
 // Path returns the path of the domain's page.
 func (d domainItem) Path() string { return domainPath(d.ID) }

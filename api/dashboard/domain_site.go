@@ -9,6 +9,9 @@ import (
 
 // siteForm has the pages and documents of a domain besides its links, as typed.
 type siteForm struct {
+	Name           string
+	Color, Default schema.Color
+
 	URLs      []siteField
 	PathMode  choiceField
 	Documents []siteField
@@ -19,13 +22,14 @@ type siteField struct{ Name, Label, Hint, Text string }
 
 func newSiteForm(site schema.Site, documents schema.AppLinks) siteForm {
 	return siteForm{
+		Name: site.Name, Color: schema.SiteColor(site.Color), Default: schema.DefaultColor,
 		URLs: []siteField{
-			{links.FieldRootURL, "Front page", "Where visitors of the domain itself are sent. If empty, they get a page " +
-				"without content.", site.RootURL},
-			{links.FieldNotFoundURL, "Unknown links", "Where visitors are sent if there is no such link. If empty, they are " +
-				"told so.", site.NotFoundURL},
-			{links.FieldExpiredURL, "Expired links", "Where visitors are sent if a link has expired that says nothing else.",
-				site.ExpiredURL},
+			{links.FieldRootURL, "Front page",
+				"Where the domain itself leads. If empty, visitors see a page without content.", site.RootURL},
+			{links.FieldNotFoundURL, "Unknown links",
+				"Where visitors go when a link does not exist. If empty, they are told so.", site.NotFoundURL},
+			{links.FieldExpiredURL, "Expired links",
+				"Where visitors go when a link has expired and has no such URL of its own.", site.ExpiredURL},
 		},
 		PathMode: choiceField{links.FieldPathMode, "Paths behind an alias",
 			"What becomes of /alias/more/text if no link has this name. A link may say otherwise.",
@@ -53,7 +57,11 @@ func (d *Dashboard) site(c *call, domain schema.Domain) (siteForm, error) {
 
 func (d *Dashboard) setSite(c *call, domain schema.Domain) error {
 	site := schema.Site{RootURL: c.form(links.FieldRootURL), NotFoundURL: c.form(links.FieldNotFoundURL),
-		ExpiredURL: c.form(links.FieldExpiredURL), PathMode: schema.PathMode(c.form(links.FieldPathMode))}
+		ExpiredURL: c.form(links.FieldExpiredURL), PathMode: schema.PathMode(c.form(links.FieldPathMode)),
+		Name: c.form(links.FieldSiteName), Color: c.form(links.FieldSiteColor)}
+	if site.Color == schema.DefaultColor.String() { // which browsers send for a field without a value of its own
+		site.Color = ""
+	}
 	documents := schema.AppLinks{Apple: c.form(links.FieldAppleLinks), Android: c.form(links.FieldAndroidLinks)}
 	err := d.Shortener.SetSite(c.ctx, domain.ID, site, documents)
 	if problems, ok := problemsOf(err); ok {
@@ -67,5 +75,5 @@ func (d *Dashboard) setSite(c *call, domain schema.Domain) error {
 	if err != nil {
 		return err
 	}
-	return c.seeOther(domainPath(domain.ID), "What visitors of "+domain.Host+" get besides links was saved.")
+	return c.seeOther(domainPath(domain.ID), "What visitors of "+domain.Host+" see was saved.")
 }

@@ -138,7 +138,8 @@ func TestSiteOfDomain(t *testing.T) {
 	// most of 128 KiB, which escapes make three times as long
 	document := `{"applinks": "` + strings.Repeat("<&>", 43_000) + `"}`
 	fields := []string{"root_url", "https://example.com/", "not_found_url", " https://example.com/404 ", "expired_url",
-		"https://example.com/late", "path_mode", "append", "apple_app_site_association", document, "assetlinks", "[]"}
+		"https://example.com/late", "path_mode", "append", "name", " Müller & Söhne ", "color", "#FFD400",
+		"apple_app_site_association", document, "assetlinks", "[]"}
 	wantSite := func(want schema.Site, links schema.AppLinks) {
 		t.Helper()
 		got, err := s.links.Domain(t.Context(), domain.ID)
@@ -150,25 +151,33 @@ func TestSiteOfDomain(t *testing.T) {
 	}
 	s.one.post(site, fields...).wantTo(t, pathOf(domain))
 	set := schema.Site{RootURL: "https://example.com/", NotFoundURL: "https://example.com/404",
-		ExpiredURL: "https://example.com/late", PathMode: schema.PathAppend}
+		ExpiredURL: "https://example.com/late", PathMode: schema.PathAppend, Name: "Müller & Söhne",
+		Color: "#FFD400"}
 	wantSite(set, schema.AppLinks{Apple: document, Android: "[]"})
 	s.one.follow().want(t, 200, "was saved", `{"applinks": "<&>`, "Unknown links")
 	for _, value := range []string{`value="https://example.com/404"`, `value="https://example.com/late"`,
-		`<option value="append" selected>`} {
+		`<option value="append" selected>`,
+		`name="name" type="text" maxlength="60" autocomplete="off" placeholder="go.example.com" value="Müller &amp; Söhne"`,
+		`type="color" value="#ffd400"`, `fill="#ffd400"/>`, `fill="#000000">M</text>`} {
 		if !strings.Contains(s.one.seen.body, value) {
 			t.Errorf("no %s", value)
 		}
 	}
 	s.one.post(site, "root_url", "ftp://example.com/", "not_found_url", "https://sho.rt/abc", "expired_url",
-		"https://unsafe.example/", "path_mode", "keep", "apple_app_site_association", "{", "assetlinks",
+		"https://unsafe.example/", "path_mode", "keep", "name", strings.Repeat("ü", 61), "color", "red",
+		"apple_app_site_association", "{", "assetlinks",
 		`"`+strings.Repeat("x", 128<<10)+`"`).want(t, http.StatusUnprocessableEntity,
 		"must begin with http:// or https://", "must not lead to this service itself", "known as unsafe", "not valid JSON",
-		"Choose what becomes of paths",
+		"Choose what becomes of paths", "at most 60 characters", "six hexadecimal digits",
 		"at most 128 KiB")
 	s.two.post(site, fields...).want(t, http.StatusNotFound)
 	wantSite(set, schema.AppLinks{Apple: document, Android: "[]"})
-	s.one.post(site).wantTo(t, pathOf(domain))
-	wantSite(schema.Site{}, schema.AppLinks{})
+	s.one.get("/dashboard/domains").want(t, 200, "Müller & Söhne")
+	for _, none := range [][]string{{"color", "#0b7268"}, {}} { // browsers send the default colour
+		s.one.post(site, none...).wantTo(t, pathOf(domain))
+		wantSite(schema.Site{}, schema.AppLinks{})
+	}
+	s.one.follow().want(t, 200, "visitors see go.example.com", "#0b7268 by default")
 }
 
 func TestApexDomain(t *testing.T) {
