@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -52,5 +53,25 @@ func TestCustomDomain(t *testing.T) {
 		if to := there().Header.Get("Location"); to != "https://example.com/there" {
 			t.Errorf("Location is %q", to)
 		}
+	})
+	t.Run("its name and colour are on its pages as soon as they are set", func(t *testing.T) {
+		owner.Link(t, object{"long_url": "https://example.com/", "custom_alias": "secret", "domain_id": id,
+			"password": "sesame"})
+		shows := func(texts ...string) {
+			t.Helper()
+			testkit.Succeeds(t, func() error {
+				a := s.visit(t, http.MethodGet, "/secret", "Host", host)
+				for _, text := range append(texts, `<input id="password"`) {
+					if !strings.Contains(a.Raw, text) {
+						return fmt.Errorf("no %q: %v", text, a)
+					}
+				}
+				return a.IsStatus(http.StatusOK)
+			})
+		}
+		shows("<bdi>"+host+"</bdi>", "--brand:#0b7268")
+		a := pages.post(t, path+"/site", "name", "Müller & Söhne", "color", "#ffd400")
+		testkit.Must(t, a.IsStatus(http.StatusSeeOther))
+		shows("<bdi>Müller &amp; Söhne</bdi>", "--brand:#ffd400")
 	})
 }
