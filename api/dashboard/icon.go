@@ -43,7 +43,7 @@ func (a assets) symbol(file, id string) (string, error) {
 	return url, nil
 }
 
-var symbolID = regexp.MustCompile(`<symbol id="([^"]+)"`)
+var symbolID = regexp.MustCompile(`<(?:symbol|path|circle) id="([^"]+)"`)
 
 // addSymbols notes the symbols of a file.
 func (a assets) addSymbols(file string, content []byte) {

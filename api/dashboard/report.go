@@ -80,6 +80,8 @@ type clickReport struct {
 	Visitors *int64 // nil if they are not known
 	Nothing  string // why there are no clicks, if the reader may have mistyped something; "" otherwise
 	Chart    chart
+	Map      *worldMap // nil if no country is known
+	Week     *weekHeat // nil if the hours are not known
 	Rankings []ranking
 	Top      []topLink
 	Progress progress
@@ -202,14 +204,17 @@ func (d *Dashboard) clickReport(
 	defer cancel()
 	var got clickreport.Result
 	var err error
+	wide := asked
+	wide.Limit = max(asked.Limit, mapCountries)
 	if page.Link != nil {
-		got, err = asked.OfLink(ctx, d.Clicks, page.Link.Link)
+		got, err = wide.OfLink(ctx, d.Clicks, page.Link.Link)
 	} else {
-		got, err = asked.OfAccount(ctx, d.Clicks, c.account.ID, some)
+		got, err = wide.OfAccount(ctx, d.Clicks, c.account.ID, some)
 	}
 	if err != nil {
 		return nil, ofClicks(err)
 	}
+	got.Links = got.Links[:min(asked.Limit, len(got.Links))]
 	report := &clickReport{Visitors: got.Totals.Visitors, First: page.Form.From, Last: page.Form.To,
 		Chart: newChart(c.numbers(), asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)).
 			withSources(got.Sources),
@@ -228,6 +233,16 @@ func (d *Dashboard) clickReport(
 	report.Counter = counters[0]
 	if report.Counter.Sum.Total() == 0 {
 		report.Nothing = page.nothing(some)
+	}
+	week, err := asked.Week(ctx, d.Clicks, c.account.ID, some)
+	if err != nil {
+		return nil, ofClicks(err)
+	}
+	if week != nil {
+		report.Week = newWeekHeat(*week)
+	}
+	if report.Map, err = page.worldMap(d.assets, asked, got.Names[schema.ByCountry]); err != nil {
+		return nil, err
 	}
 	for _, by := range schema.Dimensions() {
 		if _, filtered := asked.Filter[by]; !filtered && clickreport.WordsOf(by).Rare && !isNamed(got.Names[by]) {
@@ -305,6 +320,8 @@ func (p *reportPage) ranking(
 	if words.Unknown != "" && len(names) == 1 && names[0].Name == "" {
 		return ranking{Title: words.Title, Hint: words.Unknown}
 	}
+	more := len(names) > asked.Limit
+	names = names[:min(asked.Limit, len(names))]
 	r := newRanking(words.Title, names, all.People, words.Shown)
 	if p.Share == nil {
 		r.File, r.List = p.file(), string(by)
@@ -319,7 +336,7 @@ func (p *reportPage) ranking(
 		row.Bots = true
 		r.Rows = append(r.Rows, row)
 	}
-	if p.Share == nil && len(names) >= asked.Limit && asked.Limit < clickreport.MaxTop {
+	if p.Share == nil && more {
 		r.All = clickreport.MaxTop
 	}
 	return r

@@ -83,6 +83,7 @@ function take(html) {
     const chosen = old.querySelector(".chosen")?.closest(".chart-plot").getAttribute("aria-valuenow");
     old.innerHTML = fresh.innerHTML;
     readCharts(chosen);
+    readHeat();
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     if (scrolled) old.querySelector(".chart-scroll").scrollTop = scrolled;
     if (focused) [...old.querySelectorAll(focused.localName)].find((element) => ["class", "href", "name", "value"].every((name) =>

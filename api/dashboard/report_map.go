@@ -1,0 +1,65 @@
+package dashboard
+
+import (
+	"maps"
+	"math"
+
+	"linkstream/api/clickreport"
+	"linkstream/schema"
+)
+
+// worldMap shows people by country on static/map.svg, which deploy/tools/worldmap draws. The list of countries beside
+// it says the same to those who do not see or point at it.
+type worldMap struct {
+	File      string
+	Countries []mapCountry
+}
+
+// mapCountry is a country with clicks.
+type mapCountry struct {
+	Code, Name string
+	People     int64
+	Shade      int    // 1 to shades
+	Path       string // of the report of this country; "" if the report is of one country already
+}
+
+const mapFile = "map.svg"
+
+// mapCountries is how many countries a report needs for its map: all.
+const mapCountries = 250
+
+// shades is how many shades of the accent a map has.
+const shades = 5
+
+// shadeOf returns the shade of a share of the most, 0 for none.
+func shadeOf(share float64) int { return int(math.Ceil(shades * share)) }
+
+// worldMap returns the map of the countries of a report, nil if none of them is known.
+func (p *reportPage) worldMap(
+	files assets, asked clickreport.Request, countries []schema.NameCount,
+) (*worldMap, error) {
+	file, err := files.url(mapFile)
+	if err != nil {
+		return nil, err
+	}
+	drawn, most := &worldMap{File: file}, int64(0)
+	_, filtered := asked.Filter[schema.ByCountry]
+	for _, country := range countries {
+		if _, err := files.symbol(mapFile, country.Name); err != nil {
+			continue
+		}
+		most = max(most, country.Total) // the first one has most; shades of roots tell small countries apart
+		shown := mapCountry{Code: country.Name, Name: clickreport.WordsOf(schema.ByCountry).Shown(country.Name),
+			People: country.Total, Shade: shadeOf(math.Sqrt(float64(country.Total) / float64(most)))}
+		if !filtered {
+			with := map[schema.Dimension]string{schema.ByCountry: country.Name}
+			maps.Copy(with, asked.Filter)
+			shown.Path = p.path(asked, with) + "#report"
+		}
+		drawn.Countries = append(drawn.Countries, shown)
+	}
+	if len(drawn.Countries) == 0 {
+		return nil, nil
+	}
+	return drawn, nil
+}
