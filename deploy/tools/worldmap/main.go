@@ -1,5 +1,5 @@
-// Command worldmap draws the dashboard's map of the world: a path for each country, or a dot where it would be too small
-// to be seen. It reads the countries of Natural Earth, which are in the public domain, as TopoJSON: the files
+// Command worldmap draws the dashboard's map of the world: a path for each country, or a dot where it would be too
+// small to be seen. It reads the countries of Natural Earth, which are in the public domain, as TopoJSON: the files
 // countries-110m.json for the shapes and countries-50m.json for the small ones of the npm package world-atlas.
 //
 //	go run ./deploy/tools/worldmap countries-110m.json countries-50m.json >api/dashboard/static/map.svg
