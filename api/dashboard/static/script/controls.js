@@ -31,6 +31,7 @@ async function copy(text, button) {
   } catch { /* missing, or not allowed */ }
   const field = document.createElement("textarea");
   field.className = "to-copy";
+  field.name = "copied"; // browsers complain about fields without a name
   field.readOnly = true;
   field.value = text;
   field.setAttribute("aria-label", "Text to copy");
