@@ -160,7 +160,7 @@ func (d *Dashboard) revokeShare(c *call) error {
 	case err != nil:
 		return err
 	}
-	return c.seeOther(pathShares, "The report is no longer shared. Its address leads nowhere from now on.")
+	return c.seeOther(pathShares, "The report is no longer shared. Its link no longer works.")
 }
 
 // sharePath returns the path of the form that shares the report of the page.

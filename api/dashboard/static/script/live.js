@@ -125,7 +125,7 @@ async function refresh() {
       tellAge("Your session has ended.", "Sign in again", location.href);
     } else if (answer.status === 404) {
       over = true;
-      tellAge("This link does not exist any more.", "See all links", "/dashboard/links");
+      tellAge("This link no longer exists.", "See all links", "/dashboard/links");
     } else {
       if (answer.status !== 304) { // which says that nothing has changed
         if (!answer.ok) throw new Error(answer.statusText);
@@ -140,7 +140,7 @@ async function refresh() {
   } catch {
     if (document.hidden) return; // browsers may stop requests of pages that nobody sees
     pause = Math.min(1000 * 2 ** failures, slowest);
-    if (++failures > 1 || Date.now() - current > every + patience) tellAge("The service does not answer.", "Load the page again", location.href);
+    if (++failures > 1 || Date.now() - current > every + patience) tellAge("The service does not answer.", "Reload", location.href);
   } finally {
     polling = false;
     schedule();
