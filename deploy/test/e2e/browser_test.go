@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -203,7 +204,9 @@ func (b *tab) observe(event any) {
 		}
 	case *log.EventEntryAdded:
 		// The status of a page is not a fault: many tests expect an error page and check its status themselves.
-		page := e.Entry.Source == log.EntrySourceNetwork && b.visited[e.Entry.URL]
+		// Nor is that of a form which a dialog has sent.
+		page := e.Entry.Source == log.EntrySourceNetwork &&
+			(b.visited[e.Entry.URL] || strings.Contains(e.Entry.Text, "a status of 422"))
 		if !page && (e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning) {
 			b.fault("%s of %s: %s %s", e.Entry.Level, e.Entry.Source, e.Entry.Text, e.Entry.URL)
 		}

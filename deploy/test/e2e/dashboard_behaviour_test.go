@@ -59,3 +59,50 @@ func TestDashboardBehaviour(t *testing.T) {
 	b.shows("was saved.")
 	s.redirects(t, "/ruled", "https://example.org/phones", "User-Agent", phone)
 }
+
+// TestDashboardDrawer edits a link beside its page and beside the list: neither is loaded again.
+func TestDashboardDrawer(t *testing.T) {
+	t.Parallel()
+	s := startStandalone(t, longCaches)
+	s.owner().Alias(t, "drawn", "https://example.org/")
+	b := s.tab(t).signIn(s)
+	for _, page := range []struct {
+		path, next string
+		menu       bool
+	}{{path: "/dashboard/links/0/drawn", next: "https://example.org/1"},
+		{path: "/dashboard/links", next: "https://example.org/2", menu: true}} {
+		b.page(page.path)
+		evaluate[bool](b, "window.stays = true")
+		open := func() {
+			t.Helper()
+			evaluate[bool](b, `[...document.querySelectorAll("a[data-dialog]")].find((a) => a.textContent.trim() === "Edit").click(), true`)
+			b.shows("Edit the link")
+		}
+		closed := func() {
+			t.Helper()
+			testkit.Succeeds(t, func() error {
+				return testkit.Mismatch("dialogs", evaluate[int](b, `document.querySelectorAll("dialog").length`), 0)
+			})
+		}
+		open()
+		b.do(chromedp.KeyEvent(kb.Escape))
+		closed()
+		open()
+		b.do(chromedp.KeyEvent("no URL")) // in the field that has the focus
+		b.press("Save")
+		b.shows("Please correct the marked fields.")
+		focus := evaluate[string](b, "document.activeElement.name")
+		testkit.Equal(t, "the field with the focus", focus, "long_url")
+		b.fill("Long URL", page.next)
+		b.press("Save")
+		b.shows("was saved.")
+		closed()
+		b.shows(page.next)
+		testkit.Equal(t, "path", evaluate[string](b, "location.pathname"), page.path)
+		testkit.Equal(t, "the page stays", evaluate[bool](b, "window.stays === true"), true)
+		focus = evaluate[string](b, "document.activeElement.textContent.trim()")
+		if !page.menu && focus != "Edit" {
+			t.Errorf("%q has the focus", focus)
+		}
+	}
+}

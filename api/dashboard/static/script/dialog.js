@@ -1,0 +1,184 @@
+// Dialogs: a link with data-dialog shows the main part of its page in a dialog: "drawer" at the right, "modal" in the middle. Without the
+// script it leads to that page. Forms in the dialog are sent from there, and the page behind then shows what has changed. The dialog is the
+// first element of the page: its IDs count, not those behind it.
+const pane = document.createElement("dialog");
+pane.setAttribute("aria-labelledby", "pane-title");
+let paneLink, panePath, behindIsOld = false;
+
+async function openPane(link) {
+  if (pane.ariaBusy) return;
+  pane.ariaBusy = "true";
+  try {
+    const answer = await fetch(link.href, { redirect: "error" });
+    if (!answer.ok) throw new Error(answer.statusText);
+    const page = await pageOf(answer);
+    [paneLink, panePath] = [link, new URL(link.href).pathname];
+    pane.className = `pane ${link.dataset.dialog}`;
+    showPane(page);
+  } catch {
+    location.href = link.href;
+  } finally {
+    pane.ariaBusy = null;
+  }
+}
+
+// showPane shows a page in the dialog, where the first problem or field has the focus.
+function showPane(page) {
+  const within = page.getElementById("main"), close = document.createElement("button");
+  for (const script of within.querySelectorAll("script")) { // those of a parsed document do not run
+    const running = document.createElement("script");
+    running.src = script.getAttribute("src");
+    script.replaceWith(running);
+  }
+  within.querySelector("h1, h2").id = "pane-title";
+  close.type = "button";
+  close.className = "button quiet small close";
+  close.textContent = "Close";
+  close.addEventListener("click", () => pane.close());
+  keepPane();
+  if (!pane.open) document.body.prepend(pane);
+  pane.replaceChildren(...within.children, close);
+  if (!pane.open) pane.showModal();
+  enhance(pane);
+  showTimes();
+  showDates();
+  if (!pane.querySelector("[data-refused]")) for (const form of pane.querySelectorAll("form")) fillInDraft(form);
+  const field = pane.querySelector("[aria-invalid=true]") ?? pane.querySelector("[autofocus]") ??
+    pane.querySelector("form :is(input:not([type=hidden]), select, textarea)") ?? close;
+  field.focus();
+  if (!field.matches("[aria-invalid=true], select, button")) field.select?.();
+}
+
+// enhance does for elements that have been put into the page what the scripts do for those that come with it.
+function enhance(within) {
+  showCopies(within);
+  for (const form of within.querySelectorAll("form[method=post]")) watchForm(form);
+}
+
+// keepPane keeps what was typed into the dialog and not sent.
+function keepPane() {
+  for (const form of pane.querySelectorAll("form")) {
+    const first = came.get(form);
+    if (first && JSON.stringify(first) !== JSON.stringify(draftOf(form))) stored(draftKey(form), draftOf(form));
+    came.delete(form);
+  }
+}
+
+async function sendPane(form, button) {
+  try {
+    const answer = await fetch(button?.getAttribute("formaction") ?? form.getAttribute("action"),
+      { method: "POST", body: new URLSearchParams(new FormData(form, button)) });
+    const page = await pageOf(answer), to = new URL(answer.url);
+    if (to.pathname.startsWith("/dashboard/sign-")) {
+      location.href = answer.url;
+      return;
+    }
+    if (answer.redirected) { // it was taken
+      stored(draftKey(form), null);
+      came.delete(form);
+      behindIsOld = true;
+    }
+    if (!answer.redirected || to.pathname === panePath) {
+      showPane(page);
+      return;
+    }
+    behindIsOld = false;
+    pane.close();
+    await renewPage(page, answer.url);
+  } catch {
+    const note = form.querySelector(":scope > .alert") ?? document.createElement("p");
+    note.className = "alert";
+    note.setAttribute("role", "alert");
+    note.textContent = "The service does not answer. Try again in a moment.";
+    form.prepend(note);
+  } finally {
+    stored("sent", null);
+    release(form);
+  }
+}
+
+// renewPage shows in the page behind what has changed, and the notice of the page to which a form has led.
+async function renewPage(led, url) {
+  const address = (of) => of.split("#")[0], notice = led?.querySelector("main > .notice");
+  let page = led;
+  if (!led || address(url) !== address(location.href)) {
+    const answer = await fetch(location.href, { redirect: "error" }).catch(() => null);
+    if (!answer?.ok) { // such as that of a link which has another name now
+      location.href = url ?? location.href;
+      return;
+    }
+    page = await pageOf(answer);
+  }
+  const behind = document.getElementById("main"), fresh = page.getElementById("main");
+  for (const old of [...behind.children, ...fresh.children]) if (old.matches(".notice, #said")) old.remove();
+  morph(behind, fresh);
+  behind.insertAdjacentHTML("afterbegin", '<p class="visually-hidden" role="status" id="said"></p>');
+  if (notice) {
+    behind.firstElementChild.after(notice);
+    enhance(notice);
+    setTimeout(() => say(notice.querySelector("p").textContent), 100); // a new status is told when its text changes
+  }
+  showTimes();
+  showDates();
+  readCharts();
+  focusOpener();
+}
+
+// morph makes an element of the page equal to a fresh one. Elements that are in both stay, with their listeners, their focus and what the
+// reader has opened.
+function morph(old, fresh) {
+  if (old.isEqualNode(fresh) || old.id === "chosen") return;
+  if (old.nodeType !== Node.ELEMENT_NODE || old.localName !== fresh.localName || old.id !== fresh.id) {
+    old.replaceWith(fresh);
+    if (fresh.nodeType === Node.ELEMENT_NODE) enhance(fresh);
+    return;
+  }
+  const byScript = /^(hidden|open|tabindex|role|aria-.*)$/;
+  for (const { name } of [...old.attributes]) if (!byScript.test(name) && !fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) if (!byScript.test(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  const [was, now] = [[...old.childNodes], [...fresh.childNodes]];
+  if (was.length === now.length) was.forEach((child, i) => morph(child, now[i]));
+  else {
+    old.replaceChildren(...now);
+    enhance(old);
+  }
+}
+
+// focusOpener goes back to the link that opened the dialog, or to the menu with it.
+function focusOpener() {
+  const link = paneLink?.isConnected ? paneLink
+    : [...document.querySelectorAll("main a[data-dialog]")].find((other) => other.href === paneLink?.href);
+  const to = link?.checkVisibility() ? link : link?.closest("details")?.querySelector("summary");
+  (to ?? document.getElementById("main")).focus({ preventScroll: true });
+}
+
+pane.addEventListener("close", () => {
+  keepPane();
+  pane.remove();
+  focusOpener();
+  if (behindIsOld) renewPage();
+  behindIsOld = false;
+});
+pane.addEventListener("mousedown", (event) => {
+  if (event.target === pane && !inside(event)) pane.close();
+});
+
+// inside reports whether a pointer is on the dialog, not on what is around it.
+function inside({ clientX, clientY }) {
+  const { left, right, top, bottom } = pane.getBoundingClientRect();
+  return clientX >= left && clientX <= right && clientY >= top && clientY <= bottom;
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-dialog], .pane a[data-close]");
+  if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  if ("close" in link.dataset) pane.close();
+  else openPane(link);
+});
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || !pane.contains(form) || form.method !== "post" || form.enctype.startsWith("multipart") || "leave" in form.dataset) return;
+  event.preventDefault();
+  sendPane(form, event.submitter);
+});
