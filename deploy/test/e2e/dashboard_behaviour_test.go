@@ -75,7 +75,7 @@ func TestDashboardDrawer(t *testing.T) {
 		evaluate[bool](b, "window.stays = true")
 		open := func() {
 			t.Helper()
-			evaluate[bool](b, `[...document.querySelectorAll("a[data-dialog]")].find((a) => a.textContent.trim() === "Edit").click(), true`)
+			evaluate[bool](b, `[...document.querySelectorAll("main a[href$='/edit']")].find((a) => a.textContent.trim() === "Edit").click(), true`)
 			b.shows("Edit the link")
 		}
 		closed := func() {

@@ -1,7 +1,7 @@
-// Dialogs: a link with data-dialog shows the main part of its page in a dialog: "drawer" at the right, "modal" in the middle. Without the
+// Dialogs: a link with data-dialog, and the one of a row that edits its link, shows the main part of its page in a dialog: "drawer" at the right, "modal" in the middle. Without the
 // script it leads to that page. Forms in the dialog are sent from there, and the page behind then shows what has changed. The dialog is the
 // first element of the page: its IDs count, not those behind it.
-const pane = document.createElement("dialog");
+const opensPane = "main :is(a[data-dialog], .links a[href$='/edit'])", pane = document.createElement("dialog");
 pane.setAttribute("aria-labelledby", "pane-title");
 let paneLink, panePath, behindIsOld = false;
 
@@ -13,7 +13,7 @@ async function openPane(link) {
     if (!answer.ok) throw new Error(answer.statusText);
     const page = await pageOf(answer);
     [paneLink, panePath] = [link, new URL(link.href).pathname];
-    pane.className = `pane ${link.dataset.dialog}`;
+    pane.className = `pane ${link.dataset.dialog ?? "drawer"}`;
     showPane(page);
   } catch {
     location.href = link.href;
@@ -147,7 +147,7 @@ function morph(old, fresh) {
 // focusOpener goes back to the link that opened the dialog, or to the menu with it.
 function focusOpener() {
   const link = paneLink?.isConnected ? paneLink
-    : [...document.querySelectorAll("main a[data-dialog]")].find((other) => other.href === paneLink?.href);
+    : [...document.querySelectorAll(opensPane)].find((other) => other.href === paneLink?.href);
   const to = link?.checkVisibility() ? link : link?.closest("details")?.querySelector("summary");
   (to ?? document.getElementById("main")).focus({ preventScroll: true });
 }
@@ -170,7 +170,7 @@ function inside({ clientX, clientY }) {
 }
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("a[data-dialog], .pane a[data-close]");
+  const link = event.target.closest(`${opensPane}, .pane a[data-close]`);
   if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   if ("close" in link.dataset) pane.close();
