@@ -75,7 +75,8 @@ func TestDashboardDrawer(t *testing.T) {
 		evaluate[bool](b, "window.stays = true")
 		open := func() {
 			t.Helper()
-			evaluate[bool](b, `[...document.querySelectorAll("main a[href$='/edit']")].find((a) => a.textContent.trim() === "Edit").click(), true`)
+			const link = `[...document.querySelectorAll("main a[href$='/edit']")].find((a) => a.textContent.trim() === "Edit")`
+			evaluate[bool](b, link+".click(), true")
 			b.shows("Edit the link")
 		}
 		closed := func() {
