@@ -55,8 +55,9 @@ func (c *call) end() {
 // signedIn reports whether the request has a valid session of an account that is not suspended.
 func (c *call) signedIn() bool { return c.session.ID != 0 }
 
-// form returns a field of the posted form, trimmed, as valid UTF-8. The limit of a request's body bounds its length.
-func (c *call) form(name string) string { return clean(c.http.PostArgs().Peek(name)) }
+// form returns a field of the posted form, trimmed, as valid UTF-8. Values of one name are separated by commas. The
+// limit of a request's body bounds its length.
+func (c *call) form(name string) string { return strings.Join(c.values(name), ", ") }
 
 // secret returns a field exactly as it was typed.
 func (c *call) secret(name string) string { return string(c.http.PostArgs().Peek(name)) }

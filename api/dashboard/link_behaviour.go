@@ -35,6 +35,7 @@ type behaviour struct {
 	HasPassword bool   // the link has one
 	Open        bool   // the password is to be removed
 	Host        string // of the short link, which previews name
+	Changed     bool   // rows of the form were, and nothing is saved yet
 }
 
 // behaviourRow is a rule or a variant.
@@ -42,7 +43,8 @@ type behaviourRow struct {
 	Field  string // such as rules.0
 	Title  string
 	Inputs []behaviourInput
-	At     string // list and number, for the buttons
+	At     string           // list and number, for the buttons
+	More   []behaviourInput // conditions that can be added
 	First  bool
 	Last   bool
 }
@@ -53,23 +55,46 @@ type behaviourInput struct {
 	Name                            string // of the field in the form, and in the API's errors
 	Focus                           bool
 	Prose                           bool // text in a language
+	Optional                        bool
+	Shown                           bool // a condition that the rule has, or that was added to it
+}
+
+// Words are what the field offers, Condition what they are for.
+func (i behaviourInput) Words() []ruleWord { return wordsOf(i.Condition()) }
+
+// Condition returns the API's name of the condition that the field is.
+func (i behaviourInput) Condition() string { return strings.TrimPrefix(i.Key, "if.") }
+
+// Has reports whether a value is among those of the field.
+func (i behaviourInput) Has(value string) bool {
+	return slices.Contains(valuesOf(i.Condition(), i.Text), value)
+}
+
+// Flags returns the countries whose flags the field has.
+func (i behaviourInput) Flags() (codes []string) {
+	for _, code := range valuesOf(i.Condition(), i.Text) {
+		if i.Key == "if.country" && len(code) == 2 {
+			codes = append(codes, code)
+		}
+	}
+	return codes
 }
 
 var (
 	ruleInputs = []behaviourInput{
-		{Key: "name", Label: "Name", Example: "phones"},
+		{Key: "name", Label: "Name", Example: "phones", Optional: true},
 		{Key: "url", Label: "Redirect to", Example: "https://m.example.com/"},
-		{Key: "if.device", Label: "Devices", Example: "mobile, tablet"},
+		{Key: "if.device", Label: "Devices", Example: "phones and tablets"},
 		{Key: "if.os", Label: "Operating systems", Example: "Android, iOS"},
 		{Key: "if.browser", Label: "Browsers", Example: "Firefox, Chrome"},
-		{Key: "if.language", Label: "Languages", Example: "de, fr-CH"},
-		{Key: "if.country", Label: "Countries", Example: "AT, DE"},
+		{Key: "if.language", Label: "Languages", Example: "German, French"},
+		{Key: "if.country", Label: "Countries", Example: "Germany, Austria"},
 		{Key: "if.query", Label: "Query", Example: "ref=newsletter&id=*"},
 		{Key: "if.from", Label: "From", Type: "datetime-local"},
 		{Key: "if.until", Label: "Until", Type: "datetime-local"},
 	}
 	variantInputs = []behaviourInput{
-		{Key: "name", Label: "Name", Example: "red"},
+		{Key: "name", Label: "Name", Example: "red", Optional: true},
 		{Key: "url", Label: "Redirect to", Example: "https://example.com/red"},
 		{Key: "weight", Label: "Percent of visitors", Example: "50"},
 	}
@@ -108,9 +133,12 @@ func typedBehaviour(get func(field string) string) (b behaviour) {
 		}
 		asked, number, _ := strings.Cut(at, " ")
 		if i, err := strconv.Atoi(number); asked == list && err == nil && i >= 0 && i < most {
+			if action == "condition" {
+				rows[i].show(get(rowField(list, i) + ".more"))
+			}
 			rows = moved(rows, action, i)
 		}
-		rows = slices.DeleteFunc(rows, func(r behaviourRow) bool { return textOf(r.Inputs) == "" })
+		rows = slices.DeleteFunc(rows, behaviourRow.isEmpty)
 		if asked == list && action == "add" {
 			rows = added(rows, list, inputs, most)
 		}
@@ -119,13 +147,14 @@ func typedBehaviour(get func(field string) string) (b behaviour) {
 	b.Rules = read(links.FieldRules, ruleInputs, schema.MaxRules)
 	b.Variants = read(links.FieldVariants, variantInputs, schema.MaxVariants)
 	b.Card = typedInputs(get, links.FieldCard, cardInputs)
-	b.Limit = behaviourInput{Name: links.FieldMaxClicks, Label: "Visitors until it expires", Example: "any number",
+	b.Limit = behaviourInput{Name: links.FieldMaxClicks, Label: "Click limit", Example: "any number",
 		Text: cut(get(links.FieldMaxClicks), maxAsked)}
 	b.PathMode = choiceField{links.FieldPathMode, "Paths behind the alias",
 		"What becomes of /alias/more/text if no link has this name.", cut(get(links.FieldPathMode), maxAsked),
 		append([]choiceOption{{"", "As the domain says"}}, pathModes...)}
 	b.Password = behaviourInput{Name: links.FieldPassword, Label: "Password for visitors",
 		Text: cut(get(links.FieldPassword), maxAsked)}
+	b.Changed = action != ""
 	b.HasPassword, b.Open = get(fieldHasPassword) == "true", get(fieldOpen) == "true"
 	if b.HasPassword {
 		b.Password.Label = "Password, kept if empty"
@@ -148,6 +177,19 @@ func textOf(inputs []behaviourInput) (text string) {
 		text += input.Text
 	}
 	return text
+}
+
+// show adds a condition to a rule.
+func (r behaviourRow) show(key string) {
+	for i := range r.Inputs {
+		if r.Inputs[i].Key == key {
+			r.Inputs[i].Shown, r.Inputs[i].Focus = true, true
+		}
+	}
+}
+
+func (r behaviourRow) isEmpty() bool {
+	return textOf(r.Inputs) == "" && !slices.ContainsFunc(r.Inputs, func(i behaviourInput) bool { return i.Shown })
 }
 
 // moved removes row i, or changes its place with a neighbour.
@@ -174,7 +216,7 @@ func added(rows []behaviourRow, list string, inputs []behaviourInput, most int) 
 	if first == len(rows) {
 		return rows
 	}
-	rows[first].Inputs[0].Focus = true
+	rows[first].Inputs[1].Focus = true
 	if list == links.FieldVariants && first == 0 {
 		for i := range rows {
 			rows[i].Inputs[2].Text = strconv.Itoa(100 / schema.MinVariants)
@@ -193,8 +235,26 @@ func numbered(rows []behaviourRow, list string) []behaviourRow {
 		for j := range r.Inputs {
 			r.Inputs[j].Name = r.Field + "." + r.Inputs[j].Key
 		}
+		if list == links.FieldRules {
+			r.showConditions()
+		}
 	}
 	return rows
+}
+
+// showConditions shows the conditions that a rule has. A rule without any begins with the usual ones.
+func (r *behaviourRow) showConditions() {
+	isNew := !slices.ContainsFunc(r.Inputs, func(i behaviourInput) bool {
+		return strings.HasPrefix(i.Key, "if.") && i.Text != "" || i.Shown
+	})
+	for i := range r.Inputs {
+		input := &r.Inputs[i]
+		usual := isNew && (input.Key == "if.device" || input.Key == "if.country")
+		input.Shown = input.Shown || input.Text != "" || usual || !strings.HasPrefix(input.Key, "if.")
+		if !input.Shown {
+			r.More = append(r.More, *input)
+		}
+	}
 }
 
 // behaviourOf returns the behaviour of a link as the form shows it in a time zone.
@@ -208,8 +268,8 @@ func behaviourOf(e *schema.Behaviour, zone *time.Location) behaviour {
 		for key, text := range map[string]string{"name": rule.Name, "url": rule.URL,
 			"if.device": strings.Join(c.Device, ", "),
 			"if.os":     strings.Join(c.OS, ", "), "if.browser": strings.Join(c.Browser, ", "),
-			"if.language": strings.Join(c.Language, ", "),
-			"if.country":  strings.Join(c.Country, ", "), "if.query": formatQuery(c.Query),
+			"if.language": namesOfValues("language", c.Language),
+			"if.country":  namesOfValues("country", c.Country), "if.query": formatQuery(c.Query),
 			"if.from":  formatMoment(c.From, zone),
 			"if.until": formatMoment(c.Until, zone)} {
 			texts[rowField(links.FieldRules, i)+"."+key] = text
@@ -259,10 +319,10 @@ func (b behaviour) extension(old *schema.Behaviour, zone *time.Location) (x link
 		old = new(schema.Behaviour)
 	}
 	var rules, variants []any
-	for _, row := range b.Rules {
+	for _, row := range b.named(b.Rules, "rule") {
 		rules = append(rules, ruleObject(row.Inputs, zone))
 	}
-	for _, row := range b.Variants {
+	for _, row := range b.named(b.Variants, "variant") {
 		v := row.Inputs
 		var weight any = v[2].Text
 		if n, err := strconv.Atoi(v[2].Text); err == nil {
@@ -347,18 +407,28 @@ func conditionValue(condition, text string, zone *time.Location) any {
 			return text
 		}
 		return values
-	case "device":
-		text = strings.ToLower(text)
-	case "country":
-		text = strings.ToUpper(text)
 	}
-	var list []string
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			list = append(list, part)
+	return valuesOf(condition, text)
+}
+
+// named returns rows of which each has a name: people need none for most.
+func (b behaviour) named(rows []behaviourRow, word string) []behaviourRow {
+	taken := func(name string) bool {
+		return slices.ContainsFunc(slices.Concat(b.Rules, b.Variants),
+			func(r behaviourRow) bool { return r.Inputs[0].Text == name })
+	}
+	rows = slices.Clone(rows)
+	next := 0
+	for i := range rows {
+		if rows[i].Inputs[0].Text != "" {
+			continue
 		}
+		rows[i].Inputs = slices.Clone(rows[i].Inputs)
+		for next++; taken(fmt.Sprint(word, "-", next)); next++ {
+		}
+		rows[i].Inputs[0].Text = fmt.Sprint(word, "-", next)
 	}
-	return list
+	return rows
 }
 
 func jsonText(value any) string {
@@ -389,3 +459,28 @@ func (b behaviour) Shares() (shares []behaviourShare) {
 
 // behaviourShare is a part of the bar, in SVG lengths.
 type behaviourShare struct{ Name, Class, X, Width string }
+
+// Sum says what the percentages of the variants add up to.
+func (b behaviour) Sum() string {
+	var parts []string
+	sum := 0
+	for _, row := range b.Variants {
+		weight, _ := strconv.Atoi(row.Inputs[2].Text)
+		parts = append(parts, strconv.Itoa(weight))
+		sum += weight
+	}
+	return fmt.Sprintf("%s = %d %%", strings.Join(parts, " + "), sum)
+}
+
+// Lists are what fields of rules offer while somebody types.
+func (b behaviour) Lists() (lists map[string][]ruleWord) {
+	lists = map[string][]ruleWord{}
+	for _, row := range b.Rules {
+		for _, input := range row.Inputs {
+			if input.Shown && input.Key != "if.device" && input.Words() != nil {
+				lists[input.Condition()] = input.Words()
+			}
+		}
+	}
+	return lists
+}

@@ -29,6 +29,73 @@ func wantInput(t *testing.T, page answer, name, value string) {
 	}
 }
 
+// wantDevices requires that these devices of a rule are checked, and no others.
+func wantDevices(t *testing.T, page answer, rule string, devices ...string) {
+	t.Helper()
+	var got []string
+	for _, device := range []string{"mobile", "tablet", "desktop"} {
+		name := rule + ".if.device"
+		if strings.Contains(page.body, `id="`+name+"."+device+`" name="`+name+`" value="`+device+`" checked`) {
+			got = append(got, device)
+		}
+	}
+	testkit.Equal(t, "devices of "+rule, got, devices)
+}
+
+// TestRuleWords requires that the form takes words of people, whether a script helps them or not.
+func TestRuleWords(t *testing.T) {
+	s := start(t)
+	s.addLink(t, "words", "https://example.org/")
+	b := s.signedIn(t)
+	const path = "/dashboard/links/0/words"
+	rule := func(field, text string) []string {
+		return []string{"long_url", "https://example.org/", "rules.0.url", "example.org/r", "rules.0.if." + field, text}
+	}
+	for _, c := range []struct {
+		field, typed string
+		want         schema.Conditions
+	}{
+		{"device", "phone", schema.Conditions{Device: []string{"mobile"}}},
+		{"device", "Phones, laptop, mobile", schema.Conditions{Device: []string{"mobile", "desktop"}}},
+		{"country", "germany, AT, Germany", schema.Conditions{Country: []string{"DE", "AT"}}},
+		{"country", "USA, uk", schema.Conditions{Country: []string{"US", "GB"}}},
+		{"language", "French, de-AT", schema.Conditions{Language: []string{"fr", "de-AT"}}},
+		{"browser", "chrome, tiktok", schema.Conditions{Browser: []string{"Chrome", "TikTok App"}}},
+		{"os", "iphone, macos, windows phone", schema.Conditions{OS: []string{"iOS", "macOS", "Windows Phone"}}},
+	} {
+		b.edit(path, rule(c.field, c.typed)...).wantTo(t, path)
+		link, err := schema.FindLink(t.Context(), s.links, 0, "words")
+		testkit.Must(t, err)
+		want := []schema.Rule{{Name: "rule-1", URL: "https://example.org/r", If: c.want}}
+		testkit.Equal(t, c.typed, link.Behaviour.Rules, want)
+	}
+	b.edit(path, append(rule("device", "mobile"), "rules.0.if.device", "tablet")...).wantTo(t, path) // two boxes
+	wantDevices(t, b.get(path+"/edit"), "rules.0", "mobile", "tablet")
+	for _, field := range []string{"os", "browser", "country", "language"} {
+		page := b.edit(path, rule(field, "Nowhere, Nobody")...)
+		page.want(t, http.StatusUnprocessableEntity, "Not known: Nowhere, Nobody.")
+		if !strings.Contains(page.body, `id="rules.0.if.`+field+`-problem"`) {
+			t.Errorf("%s: the problem is elsewhere", field)
+		}
+	}
+	page := b.edit(path, "long_url", "https://example.org/", "variants.0.url", "example.org/a", "variants.0.weight", "50",
+		"variants.1.url", "example.org/b", "variants.1.weight", "40")
+	page.want(t, http.StatusUnprocessableEntity, "Percentages must add up to 100.", "50 + 40 = 90 %")
+	if !strings.Contains(page.body, `id="variants.0.weight-problem"`) {
+		t.Error("no field of a weight has the problem")
+	}
+}
+
+func TestChips(t *testing.T) {
+	s := start(t)
+	s.addLink(t, "chips", "https://example.org/")
+	b := s.signedIn(t)
+	const path = "/dashboard/links/0/chips"
+	fields := append([]string{"long_url", "https://example.org/", "password", "open sesame"}, ruled...)
+	b.edit(path, fields...).wantTo(t, path)
+	b.get(path).want(t, http.StatusOK, "Password", "1,000 of 1,000 left", "A/B 70/30", "1 rule", "Paths: append")
+}
+
 func TestBehaviour(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(t)
@@ -56,11 +123,12 @@ func TestBehaviour(t *testing.T) {
 	t.Run("is in the form as it was saved, with shares and a preview", func(t *testing.T) {
 		page := b.get(path + "/edit")
 		page.want(t, http.StatusOK, "Rule 1", "Variant 2", "As the domain says", "Image: https://example.org/i.png", "sho.rt")
-		for name, value := range map[string]string{"rules.0.if.device": "mobile, tablet",
+		for name, value := range map[string]string{"rules.0.if.country": "Austria",
 			"rules.0.if.query": "id=*&amp;ref=a&#43;b",
 			"rules.0.if.from":  "2030-01-31T12:00", "variants.1.weight": "30", "card.title": "A card", "max_clicks": "1000"} {
 			wantInput(t, page, name, value)
 		}
+		wantDevices(t, page, "rules.0", "mobile", "tablet")
 		if !strings.Contains(page.body, `<option value="append" selected>`) {
 			t.Error("the path mode is not chosen")
 		}
@@ -99,7 +167,13 @@ func TestBehaviour(t *testing.T) {
 		wantInput(t, act("add variants"), "variants.2.weight", "")
 		moved := act("up rules 1")
 		wantInput(t, moved, "rules.0.name", "others")
-		wantInput(t, moved, "rules.1.if.device", "Mobile, tablet")
+		wantDevices(t, moved, "rules.1", "mobile", "tablet")
+		asked := act("condition rules 1")
+		if strings.Contains(asked.body, `id="rules.1.if.language"`) {
+			t.Error("a condition that nobody has chosen")
+		}
+		typed = append(typed, "rules.1.more", "if.language")
+		wantInput(t, act("condition rules 1"), "rules.1.if.language", "")
 		wantInput(t, act("down rules 0"), "rules.0.name", "others")
 		removed := act("remove rules 0")
 		wantInput(t, removed, "rules.0.if.os", "iOS")

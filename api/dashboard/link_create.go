@@ -152,7 +152,7 @@ func (d *Dashboard) createLink(c *call) error {
 		if err != nil {
 			return err
 		}
-		return d.invalid(c, "new", page, asTyped(p))
+		return d.invalid(c, "new", page, asPeopleSay(asTyped(p), typedBehaviour(c.form)))
 	}
 	if err != nil {
 		return err

@@ -116,3 +116,13 @@ func (f linkFields) onHost(prefix string) linkFields {
 	f.Behaviour.Host = strings.TrimSuffix(prefix, "/")
 	return f
 }
+
+// Wrong reports whether a field whose name begins with one of the prefixes has a problem.
+func (v view) Wrong(prefixes ...string) bool {
+	for field := range v.Problems {
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(field, prefix) }) {
+			return true
+		}
+	}
+	return false
+}

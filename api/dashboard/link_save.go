@@ -57,7 +57,7 @@ func (d *Dashboard) editLink(c *call) error {
 	_, err = d.Shortener.Edit(c.ctx, link.Link, edit)
 	if p, invalid := linkProblems(err); invalid {
 		page := editPage{Link: link, Fields: typedFields(c.form), Version: links.Revision(link.Link)}
-		return d.invalid(c, "edit", page, p)
+		return d.invalid(c, "edit", page, asPeopleSay(p, page.Fields.Behaviour))
 	}
 	if schema.ErrorCode(err) == schema.CodeConflict { // since it was read above
 		if link, err = d.ownLink(c); err == nil {

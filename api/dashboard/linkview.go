@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +27,7 @@ type linkView struct {
 	State    linkState
 	Clicks   string // as pages show them
 	Days     spark  // its clicks of some days, in lists
+	Left     *int64 // of its click limit, if it has one and the page says so
 }
 
 // linkState is what pages say of whether a link works.
@@ -154,4 +157,58 @@ func (d *Dashboard) topLinks(c *call, counts []schema.LinkCount) ([]topLink, err
 		}
 	}
 	return top, nil
+}
+
+// addLeft sets what is left of the click limits of links. If the store does not say, pages show the limits.
+func (d *Dashboard) addLeft(c *call, views ...*linkView) {
+	var limited []int64
+	for _, view := range views {
+		if view.Behaviour != nil && view.Behaviour.MaxClicks != 0 {
+			limited = append(limited, view.ID)
+		}
+	}
+	if len(limited) == 0 {
+		return
+	}
+	use, err := d.DB.LimitUse(c.ctx, limited)
+	for _, view := range views {
+		if err == nil && slices.Contains(limited, view.ID) {
+			view.Left = new(max(0, view.Behaviour.MaxClicks-use[view.ID].Spent))
+		}
+	}
+}
+
+// linkChip says in a word what is set for a link.
+type linkChip struct{ Icon, Text string }
+
+// Chips returns what a link does besides leading to its long URL.
+func (l linkView) Chips() (chips []linkChip) {
+	e := l.Behaviour
+	if e == nil {
+		e = new(schema.Behaviour)
+	}
+	if e.Password != 0 {
+		chips = append(chips, linkChip{"lock", "Password"})
+	}
+	if e.MaxClicks != 0 {
+		limit := "Limit " + english.number(e.MaxClicks)
+		if l.Left != nil {
+			limit = fmt.Sprintf("%s of %s left", english.number(*l.Left), english.number(e.MaxClicks))
+		}
+		chips = append(chips, linkChip{"gauge", limit})
+	}
+	var weights []string
+	for _, v := range e.Variants {
+		weights = append(weights, strconv.Itoa(v.Weight))
+	}
+	if len(weights) > 0 {
+		chips = append(chips, linkChip{"split", "A/B " + strings.Join(weights, "/")})
+	}
+	if n := len(e.Rules); n > 0 {
+		chips = append(chips, linkChip{"route", english.counted(int64(n), "rule", "rules")})
+	}
+	if mode, _ := e.Paths(l.URL); mode != schema.PathDefault {
+		chips = append(chips, linkChip{"git-branch", "Paths: " + string(mode)})
+	}
+	return chips
 }

@@ -125,6 +125,7 @@ func (d *Dashboard) newReportPage(c *call) (page reportPage, err error) {
 	if c.http.UserValue("hash") != nil {
 		var link linkView
 		if link, err = d.ownLink(c); err == nil {
+			d.addLeft(c, &link)
 			page.Link, page.Form.Action = &link, link.Path
 		}
 	}

@@ -2,47 +2,64 @@
 "use strict";
 
 {
-  const section = document.getElementById("behaviour");
+  const longURL = document.getElementById("long_url"), form = longURL.form;
 
   // change asks the service for the form with other rows. If that fails, the browser sends the form.
   async function change(button) {
     try {
-      const form = button.form;
-      const answer = await fetch(form.action, { method: "POST", redirect: "error", body: new URLSearchParams(new FormData(form, button)) });
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      document.getElementById("behaviour-fields").replaceWith(page.getElementById("behaviour-fields"));
-      (section.querySelector("[autofocus]") ?? section.querySelector("summary")).focus();
+      const answer = await fetch(form.getAttribute("action"), { method: "POST", redirect: "error", body: new URLSearchParams(new FormData(form, button)) });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html"), fields = document.getElementById("behaviour-fields");
+      fields.replaceWith(page.getElementById("behaviour-fields"));
+      (form.querySelector("#behaviour-fields [autofocus]") ?? form.querySelector("#targeting summary")).focus();
     } catch {
-      button.form.requestSubmit(button);
+      form.requestSubmit(button);
     }
   }
 
-  section?.addEventListener("click", (event) => {
+  form.addEventListener("click", (event) => {
     const button = event.target.closest("button[name=row]");
     if (!button) return;
     event.preventDefault();
     change(button);
   });
 
-  section?.addEventListener("input", () => {
+  form.addEventListener("input", () => {
     let x = 0;
-    const bars = document.querySelectorAll("#shares rect");
-    for (const [i, field] of section.querySelectorAll("input[name$='.weight']").entries()) {
+    const bars = form.querySelectorAll("#shares rect"), weights = [];
+    for (const [i, field] of form.querySelectorAll("input[name$='.weight']").entries()) {
       const weight = Math.min(Math.max(parseInt(field.value, 10) || 0, 0), 100);
       bars[i]?.setAttribute("x", `${x}%`);
       bars[i]?.setAttribute("width", `${weight}%`);
+      weights.push(weight);
       x += weight;
     }
-    for (const shown of section.querySelectorAll("[data-of]")) {
+    if (weights.length) form.querySelector("#sum").textContent = `${weights.join(" + ")} = ${x} %`;
+    for (const shown of form.querySelectorAll("[data-of]")) {
       const text = document.getElementById(shown.dataset.of).value.trim();
       shown.textContent = shown.dataset.of === "card.image" ? (text ? `Image: ${text}` : "No image")
         : text || (shown.dataset.of === "card.title" ? "Title" : "");
     }
   });
 
+  // A field that takes several names, separated by commas, offers those that begin with the typed word.
+  for (const kind of ["focusin", "input"]) form.addEventListener(kind, ({ target: field }) => {
+    if (!field.matches("[data-several]")) return;
+    field.dataset.several ||= field.getAttribute("list");
+    const [, before, word] = field.value.match(/^(.*,)?\s*([^,]*)$/), start = before ? `${before} ` : "";
+    const names = [...document.getElementById(field.dataset.several).options].map((option) => option.value);
+    let list = form.querySelector("#offered");
+    if (!list) {
+      list = document.createElement("datalist");
+      list.id = "offered";
+      form.append(list);
+    }
+    list.replaceChildren(...names.filter((name) => name.toLowerCase().includes(word.trim().toLowerCase())).map((name) => new Option("", start + name)));
+    field.setAttribute("list", list.id);
+  });
+
   // Parameters of the long URL that web analytics read stand in fields, too. A field that the reader has changed counts, and the URL that
   // the link leads to is shown.
-  const longURL = document.getElementById("long_url"), campaign = [...longURL.form.querySelectorAll("[name^=utm_]")];
+  const campaign = [...form.querySelectorAll("[name^=utm_]")];
   const read = new Map(campaign.map((field) => [field, field.value]));
 
   function parse() {
@@ -61,7 +78,7 @@
       read.set(field, url.searchParams.get(field.name) ?? "");
     }
   });
-  longURL.form.addEventListener("input", () => {
+  form.addEventListener("input", () => {
     const url = parse(), changed = campaign.filter((field) => field.value !== read.get(field));
     for (const field of url ? changed : []) {
       if (field.value) url.searchParams.set(field.name, field.value);

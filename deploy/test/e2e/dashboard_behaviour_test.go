@@ -26,7 +26,7 @@ func TestDashboardBehaviour(t *testing.T) {
 		t.Helper()
 		testkit.Succeeds(t, func() error { return testkit.Mismatch(id, value(id), want) })
 	}
-	b.press("Behaviour: password, limit, rules, variants, preview")
+	b.press("Targeting rules, variants")
 	b.press("Add variants")
 	b.shows("Variant 2")
 	b.press("Remove Variant 2")
@@ -37,7 +37,7 @@ func TestDashboardBehaviour(t *testing.T) {
 	b.find("Add variants")
 	b.press("Add a rule")
 	b.shows("Rule 1")
-	b.fill("Name", "phones")
+	b.fill("Name optional", "phones")
 	b.press("Add a rule")
 	b.shows("Rule 2")
 	evaluate[string](b, `document.getElementById("rules.1.name").value = "late"`)
@@ -51,10 +51,12 @@ func TestDashboardBehaviour(t *testing.T) {
 	if !evaluate[bool](b, "window.stays === true") {
 		t.Error("the buttons lead to another page")
 	}
-	b.fill("Title", "A card for chats")
-	b.shows("A card for chats")
 	b.fill("Redirect to", "example.org/phones")
-	b.fill("Devices", "mobile")
+	b.press("Phones")
+	b.press("Add a condition to Rule 1")
+	b.shows("Operating systems")
+	b.press("Preview the card that chats show")
+	b.fill("Title", "A card for chats")
 	b.load(chromedp.KeyEvent(kb.Enter)) // as Save does
 	b.shows("was saved.")
 	s.redirects(t, "/ruled", "https://example.org/phones", "User-Agent", phone)
@@ -94,7 +96,7 @@ func TestDashboardDrawer(t *testing.T) {
 		b.shows("Please correct the marked fields.")
 		focus := evaluate[string](b, "document.activeElement.name")
 		testkit.Equal(t, "the field with the focus", focus, "long_url")
-		b.fill("Long URL", page.next)
+		b.fill("Destination", page.next)
 		b.press("Save")
 		b.shows("was saved.")
 		closed()
