@@ -46,6 +46,12 @@ func styleSource(style []byte) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'"
 }
 
+// shownBrand is the brand of the last page. Most pages of a flood are of one domain.
+type shownBrand struct {
+	name, color string
+	brand       *brand
+}
+
 // brand returns the brand of a target's domain: without a name its host, and nothing of an unknown one.
 func (h *Handler) brand(target *resolve.Target) *brand {
 	name, host, color := h.resolver.Brand(target)

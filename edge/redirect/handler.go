@@ -59,6 +59,8 @@ type Handler struct {
 	forwarded sync.Pool // of *forwardBuffer
 	visits    sync.Pool // of *visit
 
+	lastBrand atomic.Pointer[shownBrand]
+
 	unchecked atomic.Bool // the last password could not be checked
 
 	redirected, previewed, notFound, gone, tooMany, failed, unavailable *metrics.Counter
