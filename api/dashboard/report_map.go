@@ -12,7 +12,8 @@ import (
 // it says the same to those who do not see or point at it.
 type worldMap struct {
 	File      string
-	Countries []mapCountry
+	Countries []mapCountry         // at most mapLinks, those with most people first
+	Others    [shades + 1][]string // codes of the others, by shade: a page has no room for their words
 }
 
 // mapCountry is a country with clicks.
@@ -25,8 +26,12 @@ type mapCountry struct {
 
 const mapFile = "map.svg"
 
-// mapCountries is how many countries a report needs for its map: all.
-const mapCountries = 250
+// mapCountries is how many countries a map shows, and mapLinks how many of them say their numbers and lead to their
+// reports. All 230 would make pages of 110 KiB.
+const (
+	mapCountries = 100
+	mapLinks     = 24
+)
 
 // shades is how many shades of the accent a map has.
 const shades = 5
@@ -44,13 +49,18 @@ func (p *reportPage) worldMap(
 	}
 	drawn, most := &worldMap{File: file}, int64(0)
 	_, filtered := asked.Filter[schema.ByCountry]
-	for _, country := range countries {
+	for _, country := range countries[:min(len(countries), mapCountries)] {
 		if _, err := files.symbol(mapFile, country.Name); err != nil {
 			continue
 		}
 		most = max(most, country.Total) // the first one has most; shades of roots tell small countries apart
+		shade := shadeOf(math.Sqrt(float64(country.Total) / float64(most)))
+		if len(drawn.Countries) == mapLinks {
+			drawn.Others[shade] = append(drawn.Others[shade], country.Name)
+			continue
+		}
 		shown := mapCountry{Code: country.Name, Name: clickreport.WordsOf(schema.ByCountry).Shown(country.Name),
-			People: country.Total, Shade: shadeOf(math.Sqrt(float64(country.Total) / float64(most)))}
+			People: country.Total, Shade: shade}
 		if !filtered {
 			with := map[schema.Dimension]string{schema.ByCountry: country.Name}
 			maps.Copy(with, asked.Filter)

@@ -47,6 +47,17 @@ func TestWorldMap(t *testing.T) {
 		"Germany ##### /dashboard/report?country=DE&device=mobile&interval=&limit=0#report",
 		"France #### /dashboard/report?country=FR&device=mobile&interval=&limit=0#report",
 		"Malta # /dashboard/report?country=MT&device=mobile&interval=&limit=0#report"})
+	for code := range files.symbols {
+		if code, drawn := strings.CutPrefix(code, mapFile+"#"); drawn && len(code) == 2 {
+			names = append(names, schema.NameCount{Name: code, Total: 1})
+		}
+	}
+	drawn, err = page.worldMap(files, asked, names)
+	testkit.Must(t, err)
+	testkit.Equal(t, "countries with a link", len(drawn.Countries), mapLinks)
+	if n := len(drawn.Others[1]); n < 50 || n > mapCountries-mapLinks {
+		t.Errorf("%d countries without a link", n)
+	}
 	asked.Filter[schema.ByCountry] = "DE"
 	drawn, err = page.worldMap(files, asked, names[1:2])
 	testkit.Must(t, err)

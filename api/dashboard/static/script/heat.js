@@ -1,5 +1,5 @@
 // Heat maps: the people of an hour are shown when its cell is tapped or pointed at, or chosen by the arrow keys as on a slider.
-function readHeat() {
+function readHeat(chosen) {
   const days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
   for (const plot of document.querySelectorAll(".heat-cells:not([tabindex])")) {
     const heat = plot.closest(".heat"), value = heat.querySelector(".heat-value"), people = heat.dataset.heat.split(",").map(Number);
@@ -16,6 +16,7 @@ function readHeat() {
     const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -24, ArrowDown: 24, Home: -people.length, End: people.length };
     for (const [name, text] of [["role", "slider"], ["tabindex", "0"], ["aria-valuemin", "0"], ["aria-valuemax", people.length - 1],
       ["aria-valuenow", busiest], ["aria-valuetext", says(busiest)]]) plot.setAttribute(name, text);
+    if (chosen) choose(Number(chosen));
     plot.addEventListener("focus", () => choose(Number(plot.getAttribute("aria-valuenow"))));
     plot.addEventListener("keydown", (event) => {
       if (!(event.key in moves)) return;

@@ -81,9 +81,10 @@ function take(html) {
     const scrolled = old.querySelector(".chart-scroll")?.scrollTop;
     const focused = old.contains(document.activeElement) && document.activeElement;
     const chosen = old.querySelector(".chosen")?.closest(".chart-plot").getAttribute("aria-valuenow");
+    const hour = old.querySelector(".heat-cells > rect")?.parentNode.getAttribute("aria-valuenow");
     old.innerHTML = fresh.innerHTML;
     readCharts(chosen);
-    readHeat();
+    readHeat(hour);
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     if (scrolled) old.querySelector(".chart-scroll").scrollTop = scrolled;
     if (focused) [...old.querySelectorAll(focused.localName)].find((element) => ["class", "href", "name", "value"].every((name) =>
