@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // targetHost leads the browser to this machine. Links cannot lead to 127.0.0.1.
@@ -45,13 +47,14 @@ func TestDashboardLinks(t *testing.T) {
 		b.shows("Day People Bots Total")
 		b.readsChart(t)
 	})
+	b.run("an update of the counts keeps the chosen hour", func(t *testing.T) { b.keepsHour(t, s) })
 	b.run("an update of the counts does not move the keyboard's focus", func(t *testing.T) {
-		b.sees("Overview", "7 days 4", "Top links, 30 days", address(s.edge)+"/tried", "3 links")
+		b.sees("Overview", "7 days 5", "Top links, 30 days", address(s.edge)+"/tried", "3 links")
 		for i, place := range []string{"th a[href$=tried]", ".chart-table > summary", ".chart-scroll", ".chart-plot"} {
 			evaluate[*struct{}](b, `document.querySelector(".chart-table").open = true, null`)
 			evaluate[*struct{}](b, "document.querySelector('"+place+"').focus(), null")
 			s.click(t, "tried")
-			b.shows(fmt.Sprintf("7 days %d", 5+i))
+			b.shows(fmt.Sprintf("7 days %d", 6+i))
 			if !evaluate[bool](b, "document.activeElement.matches('"+place+"')") {
 				t.Errorf("the focus went from %s to %s", place, evaluate[string](b, "document.activeElement.outerHTML"))
 			}
@@ -70,7 +73,7 @@ func (b *tab) readsChart(t *testing.T) {
 	}
 	// The newest day is first in the table. The four clicks are on the last two days if midnight was between them and
 	// now.
-	days := evaluate[[]string](b, `[...document.querySelectorAll(".chart-table tbody tr")].map((row) =>
+	days := evaluate[[]string](b, `[...document.querySelector(".chart-table").querySelectorAll("tbody tr")].map((row) =>
 		": " + row.cells[1].innerText + " people, " + row.cells[2].innerText + " bots")`)
 	people := 0
 	for _, day := range days[:2] {
@@ -91,6 +94,34 @@ func (b *tab) readsChart(t *testing.T) {
 		if got := value(step.what); !strings.HasSuffix(got, step.ends) {
 			t.Errorf("the %s has %q, want %q", step.name, got, step.ends)
 		}
+	}
+}
+
+// keepsHour chooses an hour of the week by the keyboard, which stays chosen when a click comes in.
+func (b *tab) keepsHour(t *testing.T, s *system) {
+	const hour = `document.querySelector(".heat-value").textContent`
+	evaluate[*struct{}](b, `document.querySelector(".heat-cells").focus(), null`)
+	if got := evaluate[string](b, hour); !strings.HasSuffix(got, " people") {
+		t.Errorf("the busiest hour has %q", got)
+	}
+	for _, press := range []struct{ key, says string }{
+		{kb.Home, "Monday, 00:00 to 01:00: "}, {kb.ArrowDown, "Tuesday, 00:00 to 01:00: "},
+		{kb.ArrowRight, "Tuesday, 01:00 to 02:00: "}, {kb.ArrowLeft, "Tuesday, 00:00 to 01:00: "},
+		{kb.End, "Sunday, 23:00 to 24:00: "}, {kb.ArrowRight, "Sunday, 23:00 to 24:00: "},
+		{kb.ArrowUp, "Saturday, 23:00 to 24:00: "},
+	} {
+		b.key(press.key)
+		if got := evaluate[string](b, hour); !strings.HasPrefix(got, press.says) {
+			t.Errorf("after %q the hour is %q, want %q", press.key, got, press.says)
+		}
+	}
+	s.click(t, "tried")
+	b.shows("5 clicks since")
+	if got := evaluate[string](b, hour); !strings.HasPrefix(got, "Saturday, 23:00") {
+		t.Errorf("after an update the hour is %q", got)
+	}
+	if !evaluate[bool](b, `document.activeElement.matches(".heat-cells")`) {
+		t.Error("the focus went elsewhere")
 	}
 }
 
