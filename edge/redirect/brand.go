@@ -55,7 +55,13 @@ type shownBrand struct {
 // brand returns the brand of a target's domain: without a name its host, and nothing of an unknown one.
 func (h *Handler) brand(target *resolve.Target) *brand {
 	name, host, color := h.resolver.Brand(target)
-	return newBrand(cmp.Or(name, host), schema.SiteColor(color))
+	name = cmp.Or(name, host)
+	if last := h.lastBrand.Load(); last != nil && last.name == name && last.color == color {
+		return last.brand
+	}
+	shown := &shownBrand{name, color, newBrand(name, schema.SiteColor(color))}
+	h.lastBrand.Store(shown)
+	return shown.brand
 }
 
 // show answers a request with a page of a target's domain.
