@@ -14,7 +14,7 @@ const (
 	MaxTags     = 10   // of one link
 	MaxTagLen   = 32   // characters from [a-z0-9_-]
 	MaxFormer   = 10   // former hashes of one link
-	PageSize    = 20   // links per page of a list
+	PageSize    = 20   // links per page of a list, unless a filter has another number
 )
 
 // TrashTTL is how long a deleted link can be restored.
@@ -244,9 +244,9 @@ type LinkStore interface {
 	// EdgeLinks returns the destinations of the links with the keys, in the order of the keys. A key without a link has
 	// the zero EdgeLink.
 	EdgeLinks(ctx context.Context, keys []LinkKey) ([]EdgeLink, error)
-	// Links returns a page of the account's links that match filter, in its order, PageSize per page, and the number of
-	// all that match, consistent with each other. Pages count from 1; a page after the last one is empty. With the zero
-	// filter each page costs the same; otherwise the cost is proportional to the number of the account's links.
+	// Links returns a page of the account's links that match filter, in its order, and the number of all that match,
+	// consistent with each other. Pages count from 1; a page after the last one is empty. With the zero filter
+	// each page costs the same; otherwise the cost is proportional to the number of the account's links.
 	Links(ctx context.Context, accountID int64, filter LinkFilter, page int64) (links []Link, total int64, err error)
 	// LinkIDs returns the IDs of the account's links that match filter, in its order: all of them, or the first limit. Its
 	// cost is proportional to the number of the account's links.

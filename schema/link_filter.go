@@ -1,6 +1,9 @@
 package schema
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // LinkFilter says which of an account's links a list has, and in which order. The zero LinkFilter lists all, the newest
 // first.
@@ -15,9 +18,13 @@ type LinkFilter struct {
 	CreatedFrom, CreatedBefore time.Time
 	// DeletedAfter, if not zero, selects links that were deleted after a time and can be restored, the last deleted first.
 	DeletedAfter time.Time
-	// DeletedAt, if not zero, selects those of them that were deleted at that time, for LinkIDs.
-	DeletedAt time.Time
+	// ChangedAt, if not zero, selects those whose last change or deletion was at that time, for LinkIDs.
+	ChangedAt time.Time
+	Rows      int64 // links per page; 0: PageSize
 }
+
+// Size returns the number of links per page.
+func (f LinkFilter) Size() int64 { return cmp.Or(f.Rows, PageSize) }
 
 // LinkWord is a word of a search. A link matches it if the Fold of one of its names, its title or one of its tags
 // contains the word's Fold, or the FoldURL of its URL the word's FoldURL, or if it has Key in any letter case.

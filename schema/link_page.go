@@ -7,13 +7,13 @@ const OrdinalBlock = 1024
 // with deleted links, so that every page of a list costs about the same: a page is found by adding up blocks.
 type OrdinalGap struct{ Block, Missing int64 }
 
-// PageRange returns the place of the page after offset links. last is the highest ordinal that a link of the account
-// has or had. The page begins after the first skip links with ordinals from newest down to oldest; this range includes
-// a whole page unless the list ends. gaps are in descending order of blocks. A range has at most two blocks and a page
-// of links.
-func PageRange(last int64, gaps []OrdinalGap, offset int64) (newest, oldest, skip int64) {
+// PageRange returns the place of the page of size links after offset links. last is the highest ordinal that a link of
+// the account has or had. The page begins after the first skip links with ordinals from newest down to oldest; this
+// range includes a whole page unless the list ends. gaps are in descending order of blocks. A range has at most two
+// blocks and a page of links.
+func PageRange(last int64, gaps []OrdinalGap, offset, size int64) (newest, oldest, skip int64) {
 	newest, _, skip = ordinalAfter(last, gaps, offset)
-	_, oldest, _ = ordinalAfter(last, gaps, offset+PageSize-1)
+	_, oldest, _ = ordinalAfter(last, gaps, offset+size-1)
 	return newest, max(oldest, 1), skip
 }
 

@@ -45,7 +45,7 @@ func TestPageRange(t *testing.T) {
 
 func checkRange(t *testing.T, last int64, gaps []schema.OrdinalGap, left []int64, offset int) {
 	t.Helper()
-	newest, oldest, skip := schema.PageRange(last, gaps, int64(offset))
+	newest, oldest, skip := schema.PageRange(last, gaps, int64(offset), schema.PageSize)
 	var got []int64
 	between := 0
 	for _, ordinal := range left {

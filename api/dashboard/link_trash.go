@@ -126,7 +126,8 @@ const restoreTime = 2 * time.Second
 
 // restoreAll restores links that were deleted together, as many as it can in restoreTime.
 func (d *Dashboard) restoreAll(c *call, back string, u deletion) error {
-	restored, left, err := d.Shortener.RestoreAll(c.ctx, c.account.ID, u.at, time.Now().Add(restoreTime))
+	restored, left, err := d.Shortener.RestoreAll(c.ctx, c.account.ID, schema.LinkFilter{ChangedAt: u.at},
+		time.Now().Add(restoreTime))
 	if err != nil && restored == 0 {
 		return err
 	}

@@ -40,6 +40,7 @@ type ListRequest struct {
 	Sort      string
 	Deleted   bool  // the links in the trash instead of the others, the last deleted first; Sort is ignored
 	Page      int64 // from 1
+	Rows      int64 // links per page; 0: schema.PageSize
 
 	// Malformed has the problems of fields that could not be parsed, as in a Request.
 	Malformed map[string][]string
@@ -50,7 +51,7 @@ type clickCounter interface {
 	ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error)
 }
 
-// List returns a page of links, schema.PageSize per page, and the number of all links that match. CodeInvalid names
+// List returns a page of links and the number of all links that match. CodeInvalid names
 // every invalid field, also sort if more than MaxSorted links would have to be sorted by clicks. Without a filter each
 // page costs the same; otherwise the cost is proportional to the number of the account's links.
 func (s *Shortener) List(ctx context.Context, clicks clickCounter, req ListRequest) ([]schema.Link, int64, error) {
@@ -88,11 +89,11 @@ func (s *Shortener) listByClicks(
 		return cmp.Compare(counts[b], counts[a])
 	})
 	total := int64(len(ids))
-	if req.Page-1 > total/schema.PageSize {
+	if req.Page-1 > total/filter.Size() {
 		return nil, total, nil
 	}
-	first := min((req.Page-1)*schema.PageSize, total)
-	page := ids[first:min(first+schema.PageSize, total)]
+	first := min((req.Page-1)*filter.Size(), total)
+	page := ids[first:min(first+filter.Size(), total)]
 	if len(page) == 0 {
 		return nil, total, nil
 	}
@@ -107,8 +108,8 @@ func (s *Shortener) listByClicks(
 func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFilter, error) {
 	v := newValidation(req.Malformed)
 	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive,
-		OldestFirst: req.Sort == SortOldest,
-		ExpiredAt:   req.ExpiredAt, CreatedFrom: req.From, CreatedBefore: req.To}
+		OldestFirst: req.Sort == SortOldest, Rows: req.Rows,
+		ExpiredAt: req.ExpiredAt, CreatedFrom: req.From, CreatedBefore: req.To}
 	if req.Deleted {
 		filter.DeletedAfter = time.Now().Add(-schema.TrashTTL)
 	}

@@ -76,15 +76,16 @@ func (s *Shortener) Tidy(ctx context.Context, log *slog.Logger) {
 // MaxRestored bounds the links that were deleted together and can be restored together.
 const MaxRestored = 10_000
 
-// RestoreAll restores the links that an account has deleted at a time, such as by one ChangeByID, schema.MaxLinkBatch
-// per transaction. It begins no other transaction after a time, and returns how many links are left then, or after an
-// error.
+// RestoreAll restores the deleted links of an account that match filter, such as those of one ChangeByID,
+// schema.MaxLinkBatch per transaction. It begins no other transaction after a time, and returns how many links are left
+// then, or after an error.
 func (s *Shortener) RestoreAll(
-	ctx context.Context, accountID int64, at, until time.Time,
+	ctx context.Context, accountID int64, filter schema.LinkFilter, until time.Time,
 ) (restored, left int64, err error) {
 	now := currentTime()
 	after := now.Add(-schema.TrashTTL)
-	ids, err := s.links.LinkIDs(ctx, accountID, schema.LinkFilter{DeletedAfter: after, DeletedAt: at}, MaxRestored)
+	filter.DeletedAfter = after
+	ids, err := s.links.LinkIDs(ctx, accountID, filter, MaxRestored)
 	if err != nil {
 		return 0, 0, err
 	}

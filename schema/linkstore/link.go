@@ -108,36 +108,39 @@ func (s *Store) EdgeLinks(ctx context.Context, keys []schema.LinkKey) ([]schema.
 func (s *Store) Links(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
 ) (links []schema.Link, total int64, err error) {
+	size := filter.Size()
 	if filter.IsZero() {
-		links, total, err = s.page(ctx, accountID, offset(page))
+		links, total, err = s.page(ctx, accountID, offset(page, size), size)
 	} else {
-		links, total, err = s.filteredPage(ctx, accountID, filter, offset(page))
+		links, total, err = s.filteredPage(ctx, accountID, filter, offset(page, size))
 	}
 	return links, total, wrap(err, "read page %d of account %d's links", page, accountID)
 }
 
 // offset returns how many links are on the pages before page.
-func offset(page int64) int64 {
+func offset(page, size int64) int64 {
 	const lastPage = 1 << 50 // the ordinals of later pages, which are empty too, would overflow
-	return min(page-1, lastPage) * schema.PageSize
+	return min(page-1, lastPage) * size
 }
 
-// page returns the page of links that follows offset links.
-func (s *Store) page(ctx context.Context, accountID, offset int64) (links []schema.Link, total int64, err error) {
+// page returns the page of size links that follows offset links.
+func (s *Store) page(
+	ctx context.Context, accountID, offset, size int64,
+) (links []schema.Link, total int64, err error) {
 	var deleted int64
-	rows, err := s.db.Query(ctx, statement(linkPage, []any{accountID, offset, schema.PageSize}))
+	rows, err := s.db.Query(ctx, statement(linkPage, []any{accountID, offset, size}))
 	if err == nil {
 		links, err = scanPage(rows, &total, &deleted)
 	}
 	if err == nil && deleted > 0 {
-		return s.pageWithGaps(ctx, accountID, offset)
+		return s.pageWithGaps(ctx, accountID, offset, size)
 	}
 	return links, total, err
 }
 
 // pageWithGaps is page for an account that has deleted links. Its statements read one snapshot.
 func (s *Store) pageWithGaps(
-	ctx context.Context, accountID, offset int64,
+	ctx context.Context, accountID, offset, size int64,
 ) (links []schema.Link, total int64, err error) {
 	err = s.db.View(ctx, func(tx Conn) error {
 		var last, deleted int64
@@ -152,8 +155,8 @@ func (s *Store) pageWithGaps(
 		if err != nil {
 			return err
 		}
-		newest, oldest, skip := schema.PageRange(last, gaps, offset)
-		links, err = list(ctx, tx, linkFields, linkRange, accountID, newest, oldest, skip, schema.PageSize)
+		newest, oldest, skip := schema.PageRange(last, gaps, offset, size)
+		links, err = list(ctx, tx, linkFields, linkRange, accountID, newest, oldest, skip, size)
 		return err
 	})
 	return links, total, err

@@ -55,8 +55,8 @@ const hasDomain = "(l.domain_id = 0 OR d.id IS NOT NULL)"
 
 // addFilter adds the condition that links match filter, whether or not they are deleted.
 func (c *condition) addFilter(filter schema.LinkFilter) {
-	if !filter.DeletedAt.IsZero() {
-		c.add("l.updated_at = %s", filter.DeletedAt)
+	if !filter.ChangedAt.IsZero() {
+		c.add("l.updated_at = %s", filter.ChangedAt)
 	}
 	for _, word := range filter.Words {
 		c.addWord(word)
@@ -141,7 +141,7 @@ func (c *condition) query(text string) Statement {
 // order returns the order of a filter for rows that have a name.
 func order(name string, filter schema.LinkFilter) string {
 	switch {
-	case !filter.DeletedAt.IsZero():
+	case !filter.ChangedAt.IsZero():
 		return " ORDER BY " + name + ".id"
 	case !filter.DeletedAfter.IsZero():
 		return " ORDER BY " + name + ".updated_at DESC, " + name + ".ordinal"
@@ -158,7 +158,7 @@ func (s *Store) filteredPage(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, offset int64,
 ) (links []schema.Link, total int64, err error) {
 	c := newCondition(accountID, filter, schema.LinkPosition{})
-	found, size, skipped := c.found("l.ordinal, l.updated_at"), c.arg(schema.PageSize), c.arg(offset)
+	found, size, skipped := c.found("l.ordinal, l.updated_at"), c.arg(filter.Size()), c.arg(offset)
 	rows, err := s.db.Query(ctx, c.query(`
 	WITH found AS {materialized} (`+found+`),
 	page AS MATERIALIZED (SELECT ordinal FROM found`+order("found", filter)+` LIMIT `+size+` OFFSET `+skipped+`)

@@ -313,7 +313,7 @@ func restoresTogether(t *testing.T, store schema.Database) {
 	}
 	testkit.Must(t, store.DeleteDomain(t.Context(), domain.ID))
 	remade := addLink(t, store, owner.ID, 0, "hash-3")
-	found, err := store.LinkIDs(t.Context(), owner.ID, schema.LinkFilter{DeletedAfter: hour(0), DeletedAt: at}, 100)
+	found, err := store.LinkIDs(t.Context(), owner.ID, schema.LinkFilter{DeletedAfter: hour(0), ChangedAt: at}, 100)
 	testkit.Must(t, err)
 	slices.Sort(found)
 	testkit.Equal(t, "links that were deleted together", found, slices.Delete(slices.Clone(ids), 3, 4))

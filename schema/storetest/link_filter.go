@@ -158,7 +158,7 @@ func filtersStopped(t *testing.T, store schema.Database) {
 
 func pagesFiltered(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
-	const n = 2*schema.PageSize + 1
+	const n, rows = 2*schema.PageSize + 1, 15
 	for i := range n {
 		addLink(t, store, owner.ID, 0, fmt.Sprintf("found-%d", i))
 		addLink(t, store, owner.ID, 0, fmt.Sprintf("other-%d", i))
@@ -181,7 +181,12 @@ func pagesFiltered(t *testing.T, store schema.Database) {
 		for i, hash := range hashes {
 			testkit.Equal(t, "hash", hash, fmt.Sprintf("found-%d", i))
 		}
-		links, total, err := store.Links(t.Context(), owner.ID, filter, math.MaxInt64)
+		filter.Rows = rows
+		links, total, err := store.Links(t.Context(), owner.ID, filter, 3)
+		testkit.Must(t, err)
+		testkit.Equal(t, "links of a page of its own size", len(links), n-2*rows)
+		testkit.Equal(t, "total", total, n)
+		links, total, err = store.Links(t.Context(), owner.ID, filter, math.MaxInt64)
 		testkit.Must(t, err)
 		testkit.Equal(t, "links and total of the last page", []int64{int64(len(links)), total}, []int64{0, n})
 	}

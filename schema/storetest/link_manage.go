@@ -397,12 +397,14 @@ func pagesRemaining(t *testing.T, store schema.Database) {
 	}
 	wantPages := func(want []schema.Link) {
 		t.Helper()
-		for page := range int64(n/schema.PageSize + 3) {
-			got, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, page+1)
-			testkit.Must(t, err)
-			testkit.Equal(t, "total", total, int64(len(want)))
-			from, to := min(page*schema.PageSize, total), min((page+1)*schema.PageSize, total)
-			testkit.Equal(t, fmt.Sprintf("page %d", page+1), got, want[from:to], nilOrEmpty)
+		for _, filter := range []schema.LinkFilter{{}, {Rows: 50}} {
+			for page := range n/filter.Size() + 3 {
+				got, total, err := store.Links(t.Context(), owner.ID, filter, page+1)
+				testkit.Must(t, err)
+				testkit.Equal(t, "total", total, int64(len(want)))
+				from, to := min(page*filter.Size(), total), min((page+1)*filter.Size(), total)
+				testkit.Equal(t, fmt.Sprintf("page %d of %d", page+1, filter.Size()), got, want[from:to], nilOrEmpty)
+			}
 		}
 	}
 	var left []schema.Link
