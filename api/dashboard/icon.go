@@ -64,8 +64,13 @@ func mark(host string) template.HTML {
 	if !unicode.IsLetter(letter) && !unicode.IsDigit(letter) {
 		letter = '#'
 	}
+	return template.HTML(fmt.Sprintf(`<span class="mark %s" aria-hidden=true>%s</span>`, markColor(host),
+		template.HTMLEscapeString(string(unicode.ToUpper(letter)))))
+}
+
+// markColor returns the class of the colour that belongs to a name.
+func markColor(name string) string {
 	sum := fnv.New32a()
-	sum.Write([]byte(host))
-	return template.HTML(fmt.Sprintf(`<span class="mark mark-%d" aria-hidden=true>%s</span>`,
-		sum.Sum32()%markColors, template.HTMLEscapeString(string(unicode.ToUpper(letter)))))
+	sum.Write([]byte(name))
+	return fmt.Sprintf("mark-%d", sum.Sum32()%markColors)
 }

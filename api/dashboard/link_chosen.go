@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"net/url"
@@ -14,18 +16,21 @@ import (
 	"linkstream/schema"
 )
 
-// maxChosen bounds the links that one form changes, and maxUnasked those that it deletes without a question.
+// maxChosen bounds the links that one form changes, and maxUnasked those that it changes without a question.
 const (
 	maxChosen  = links.MaxRestored
 	maxUnasked = 100
 )
 
-// fieldNewest names the highest ID of the links whose deletion was confirmed: later ones were not counted.
+// fieldNewest names the highest ID of the links whose change was confirmed: later ones were not counted.
 const fieldNewest = "newest"
 
 // changeChosen changes the links whose boxes are checked, or all of the list, and returns to the list.
 func (d *Dashboard) changeChosen(c *call) error {
-	list, back := listOf(c.back(pathLinks))
+	list, back := listOf(c.back(pathLinks), pathLinks)
+	if text := c.form(fieldUndone); text != "" {
+		return d.undoEdit(c, back, bulkEditOf(text))
+	}
 	ids, err := d.chosenIDs(c, list)
 	if p, invalid := problemsOf(err); invalid {
 		return c.seeOther(back, "Nothing was changed. "+strings.Join(slices.Sorted(maps.Values(p)), " "))
@@ -38,33 +43,47 @@ func (d *Dashboard) changeChosen(c *call) error {
 	case len(ids) > maxChosen:
 		return c.seeOther(back, "Nothing was changed: more than 10,000 links are selected. Filter the list first.")
 	}
-	tags := parseTags(c.form(links.FieldTags))
-	named := strings.Join(tags, ", ")
-	switch c.form("do") {
-	case "tag":
-		return d.editChosen(c, back, ids, links.Edit{AddTags: tags}, "tagged "+named)
-	case "untag":
-		return d.editChosen(c, back, ids, links.Edit{RemoveTags: tags}, "freed of "+named)
-	case "off":
-		return d.editChosen(c, back, ids, links.Edit{IsActive: new(false)}, "switched off")
-	case "on":
-		return d.editChosen(c, back, ids, links.Edit{IsActive: new(true)}, "switched on")
-	case "delete":
-		return d.deleteChosen(c, back, ids)
-	case "export":
+	edit := bulkEdit{do: c.form("do"), tags: parseTags(c.form(links.FieldTags))}
+	question := edit.question()
+	switch {
+	case edit.do == "export":
 		return d.exportChosen(c, list, ids)
+	case question == "":
+		return errNoPage
+	case edit.do != "delete":
+		if why, err := d.refuses(c, edit); why != "" || err != nil {
+			return cmp.Or(err, c.seeOther(back, why))
+		}
 	}
-	return errNoPage
+	if newest := c.formID(fieldNewest); newest > 0 {
+		ids = slices.DeleteFunc(ids, func(id int64) bool { return id > newest })
+	} else if n := int64(len(ids)); n > maxUnasked {
+		page := chosenPage{Newest: slices.Max(ids), Back: back, Do: edit.do, Tags: c.form(links.FieldTags)}
+		page.Links = c.numbers().counted(n, "link", "links")
+		page.Question = fmt.Sprintf(question, page.Links)
+		if page.All = c.form("all") == "true"; !page.All {
+			page.IDs = ids
+		}
+		return d.render(c, "chosen", page)
+	}
+	done := notice{All: c.form("all") == "true"}
+	if !done.All && len(ids) <= maxUnasked {
+		done.Chosen = ids
+	}
+	if edit.do == "delete" {
+		return d.deleteChosen(c, back, ids, done)
+	}
+	return d.editChosen(c, back, ids, edit, done)
 }
 
-// listOf returns the filter of a path of the list, and the path without what belongs to one visit.
-func listOf(path string) (linkFilter, string) {
+// listOf returns the filter of a path of a list, and the path without what belongs to one visit.
+func listOf(path, list string) (linkFilter, string) {
 	to, err := url.Parse(path)
-	if err != nil || to.Path != pathLinks {
-		return linkFilter{}, pathLinks
+	if err != nil || to.Path != list {
+		return linkFilter{}, list
 	}
 	filter := filterOf(func(field string) string { return clean([]byte(to.Query().Get(field))) })
-	return filter, filter.address(max(1, parseID(to.Query().Get("page"))))
+	return filter, filter.on(list)(max(1, parseID(to.Query().Get("page"))))
 }
 
 // chosenIDs returns the IDs that the form names, at most one more than maxChosen.
@@ -77,26 +96,6 @@ func (d *Dashboard) chosenIDs(c *call, list linkFilter) (ids []int64, err error)
 		return d.DB.LinkIDs(c.ctx, c.account.ID, filter, maxChosen+1)
 	}
 	return c.ids(), nil
-}
-
-// editChosen edits links. done is the word for the edit in the notice.
-func (d *Dashboard) editChosen(c *call, back string, ids []int64, edit links.Edit, done string) error {
-	changed, refused, err := d.Shortener.ChangeByID(c.ctx, c.account.ID, ids, &edit,
-		time.Now().UTC().Truncate(time.Second))
-	if p, invalid := problemsOf(err); invalid {
-		text := "Nothing was changed. "
-		for _, field := range slices.Sorted(maps.Keys(p)) {
-			if field == links.FieldBody {
-				p[field] = "Name at least one tag."
-			}
-			text += p[field]
-		}
-		return c.seeOther(back, text)
-	}
-	if err != nil && changed == 0 {
-		return err
-	}
-	return c.seeOther(back, outcomeOf(c.numbers(), changed, len(ids), done, refused, err))
 }
 
 // outcomeOf says how many links were changed, and why others were not. failed is what has ended the change, or nil.
@@ -121,38 +120,29 @@ func outcomeOf(f numbers, changed, asked int, done string, refused, failed error
 	return text + "."
 }
 
-func (d *Dashboard) deleteChosen(c *call, back string, ids []int64) error {
-	if newest := c.formID(fieldNewest); newest > 0 {
-		ids = slices.DeleteFunc(ids, func(id int64) bool { return id > newest })
-	} else if len(ids) > maxUnasked {
-		page := deletePage{Links: int64(len(ids)), Newest: slices.Max(ids), Back: back}
-		if page.All = c.form("all") == "true"; !page.All {
-			page.IDs = ids
-		}
-		return d.render(c, "delete", page)
-	}
+func (d *Dashboard) deleteChosen(c *call, back string, ids []int64, done notice) error {
 	// Milliseconds tell this deletion from others, see undo.
 	at := time.Now().UTC().Truncate(time.Millisecond)
 	deleted, refused, err := d.Shortener.ChangeByID(c.ctx, c.account.ID, ids, nil, at)
 	if err != nil && deleted == 0 {
 		return err
 	}
-	done := notice{Text: outcomeOf(c.numbers(), deleted, len(ids), "deleted", refused, err) +
-		" The trash keeps them for 30 days."}
+	done.Text = outcomeOf(c.numbers(), deleted, len(ids), "deleted", refused, err) + " The trash keeps them for 30 days."
 	if deleted > 0 {
 		done.Undo = deletion{at: at, links: int64(deleted)}.undo("", back)
 	}
+	done.All = done.All && deleted < len(ids) // what is left of them
 	c.setNotice(done)
 	return c.redirect(back)
 }
 
-// deletePage is the data of the page that asks before many links are deleted.
-type deletePage struct {
-	Links  int64
-	Newest int64   // the highest of their IDs
-	All    bool    // of the list at Back
-	IDs    []int64 // nil: All
-	Back   string
+// chosenPage is the data of the page that asks before many links are changed.
+type chosenPage struct {
+	Question, Links string
+	Newest          int64   // the highest of their IDs
+	All             bool    // of the list at Back
+	IDs             []int64 // nil: All
+	Back, Do, Tags  string
 }
 
 // exportChosen sends some links as a file; all links of the list are a file of their own.

@@ -3,8 +3,10 @@ package dashboard_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,7 +42,7 @@ func TestChosenLinks(t *testing.T) {
 	t.Run("each link has a box", func(t *testing.T) {
 		page := b.get("/dashboard/links?page=2")
 		for _, link := range links[:5] {
-			if !strings.Contains(page.body, fmt.Sprintf(`form="chosen" name="id" value="%d"`, link.ID)) {
+			if !strings.Contains(page.body, fmt.Sprintf(`form=chosen name=id value=%d `, link.ID)) {
 				t.Errorf("%s has none", link.Hash)
 			}
 		}
@@ -188,12 +190,10 @@ func TestManyChosenLinks(t *testing.T) {
 	})
 	t.Run("are changed in part if the store fails", func(t *testing.T) {
 		for _, done := range []string{"switched off", "tagged new", "deleted"} {
-			fields := []string{"tags", "new", "do", map[string]string{"switched off": "off", "tagged new": "tag"}[done]}
-			if done == "deleted" {
-				fields = []string{"do", "delete"}
-				chosen(fields...)
-				fields = append(fields, "newest", newest())
-			}
+			do := map[string]string{"switched off": "off", "tagged new": "tag", "deleted": "delete"}[done]
+			fields := []string{"tags", "new", "do", do}
+			chosen(fields...)
+			fields = append(fields, "newest", newest())
 			fail("ChangeLinks")
 			chosen(fields...).want(t, http.StatusSeeOther)
 			fail("")
@@ -201,6 +201,99 @@ func TestManyChosenLinks(t *testing.T) {
 				"1,000 links were "+done+". 106 links stayed as before, because the service is busy: try again.")
 		}
 	})
+}
+
+// undo sends the form that undoes what the page says, and returns the page that it leads to.
+func (b *browser) undo(t *testing.T, page answer) answer {
+	t.Helper()
+	found := regexp.MustCompile(`name="undone" value="([^"]+)"`).FindStringSubmatch(page.body)
+	if found == nil {
+		t.Fatalf("nothing to undo: %s", page.text())
+	}
+	b.post("/dashboard/links/chosen", "undone", html.UnescapeString(found[1])).want(t, http.StatusSeeOther)
+	return b.follow()
+}
+
+func TestUndoOfChosenLinks(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	first, second, third := s.addLink(t, "first", "https://example.org/"), s.addLink(t, "second", "https://example.org/"),
+		s.addLink(t, "third", "https://example.org/")
+	for link, tags := range map[*schema.Link][]string{&second: {"old"}, &third: {"new", "old"}} {
+		testkit.Must(t, s.links.UpdateLink(t.Context(), link, schema.LinkEdit{Tags: &tags, Active: new(link == &second)},
+			link.CreatedAt))
+	}
+	chosen := func(fields ...string) answer {
+		t.Helper()
+		b.post("/dashboard/links/chosen", append(fields, "id", id(first.ID), "id", id(second.ID), "id", id(third.ID))...).
+			want(t, http.StatusSeeOther)
+		return b.follow()
+	}
+	state := func() (all []string) {
+		t.Helper()
+		links, _, err := s.links.Links(t.Context(), s.account.ID, schema.LinkFilter{}, 1)
+		testkit.Must(t, err)
+		for _, link := range links {
+			all = append(all, fmt.Sprint(link.Hash, link.Tags, link.Active))
+		}
+		return all
+	}
+	before := state()
+	for _, c := range []struct{ do, tags, says string }{
+		{"tag", "new, old", "2 links were tagged new, old. 1 link needed no change."},
+		{"untag", "new old", "2 links were freed of new, old. 1 link needed no change."},
+		{"off", "", "2 links were switched off. 1 link needed no change."},
+		{"on", "", "1 link was switched on. 2 links needed no change."},
+	} {
+		t.Run(c.do+" is undone where it has changed a link, and the links stay selected", func(t *testing.T) {
+			page := chosen("do", c.do, "tags", c.tags)
+			page.want(t, http.StatusOK, c.says, "Undo")
+			testkit.Equal(t, "selected links", strings.Count(page.body, " checked>"), 3)
+			page = b.undo(t, page)
+			page.want(t, http.StatusOK, "as before.")
+			testkit.Equal(t, "links", state(), before)
+			if strings.Count(page.body, " checked>") == 0 {
+				t.Error("no link stays selected")
+			}
+		})
+	}
+	t.Run("links that have changed since stay as they are", func(t *testing.T) {
+		page := chosen("do", "tag", "tags", "late")
+		testkit.Must(t, s.links.UpdateLink(t.Context(), &first, schema.LinkEdit{Title: new("Since")}, s.now()))
+		b.undo(t, page).want(t, http.StatusOK, "2 links are as before. 1 link has changed since.")
+		testkit.Equal(t, "tagged links", s.tagged(t, schema.LinkFilter{Tag: "late"}), []string{"first"})
+	})
+	t.Run("a forged undo changes nothing", func(t *testing.T) {
+		before := state()
+		for _, value := range []string{"x", "delete.1.1.1.", "tag.0.1.1.a", "tag.1.1.18446744073709551615.a", "off.1.1.1"} {
+			b.post("/dashboard/links/chosen", "undone", value).want(t, http.StatusSeeOther)
+		}
+		testkit.Equal(t, "links", state(), before)
+	})
+}
+
+func TestSearchInTrash(t *testing.T) {
+	s := start(t)
+	s.addMany(t, 1203)
+	s.addLink(t, "other", "https://example.com/")
+	ids, err := s.links.LinkIDs(t.Context(), s.account.ID, schema.LinkFilter{}, 2000)
+	testkit.Must(t, err)
+	for some := range slices.Chunk(ids, schema.MaxLinkBatch) {
+		testkit.Must(t, s.links.ChangeLinks(t.Context(), &schema.LinkChanges{AccountID: s.account.ID, IDs: some,
+			At: s.now().UTC()}))
+	}
+	b := s.signedIn(t)
+	page := b.get("/dashboard/trash?rows=100")
+	page.want(t, http.StatusOK, "Restore all 1,204 links", "Page 1 of 13", "Kept until")
+	testkit.Equal(t, "rows", strings.Count(page.body, `name="link"`), 100)
+	const search = "/dashboard/trash?page=1&q=many&rows=50"
+	b.get(search).want(t, http.StatusOK, "Restore all 1,203 links found", "Page 1 of 25")
+	b.get("/dashboard/trash?q=none").want(t, http.StatusOK, "No deleted links match “ none ”")
+	b.post("/dashboard/trash/restore", "deleted_at", "0.1203.0", "back", search).wantTo(t, search)
+	b.follow().want(t, http.StatusOK, "1,203 links are back, with their clicks.")
+	b.get("/dashboard/trash").want(t, http.StatusOK, "sho.rt/ other", "Restore all 1 link")
+	b.post("/dashboard/trash/restore", "link", "0.other", "back", "/dashboard/trash")
+	b.follow().want(t, http.StatusOK, "sho.rt/other is back", "The trash is empty")
 }
 
 func TestTrash(t *testing.T) {

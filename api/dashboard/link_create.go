@@ -15,6 +15,9 @@ import (
 // paramMade is the parameter of a page that shows a new link: its domain's ID and its hash.
 const paramMade = "made"
 
+// paramFrom is the parameter of the link whose values the form has, but for its alias and password.
+const paramFrom = "from"
+
 // pathNew is the page that creates a link, which other pages show in a dialog.
 const pathNew = pathLinks + "/new"
 
@@ -57,8 +60,16 @@ func (d *Dashboard) showNew(c *call) error {
 	if err != nil {
 		return err
 	}
-	if page.Made, err = d.madeLink(c); err != nil {
+	if page.Made, err = d.namedLink(c, paramMade); err != nil {
 		return err
+	}
+	from, err := d.namedLink(c, paramFrom)
+	if err != nil {
+		return err
+	}
+	if from != nil && page.Form.LongURL == "" {
+		page.Form.linkFields, page.Form.DomainID = fieldsOf(from.Link, c.zone()), from.DomainID
+		page.Form.Behaviour.HasPassword = false
 	}
 	return d.render(c, "new", page)
 }
@@ -89,9 +100,9 @@ func (d *Dashboard) previewQR(c *call) error {
 	return nil
 }
 
-// madeLink returns the link that paramMade names, or nil if the account does not have it.
-func (d *Dashboard) madeLink(c *call) (*linkView, error) {
-	domain, hash, ok := strings.Cut(c.query(paramMade), ".")
+// namedLink returns the link that a parameter names, or nil if the account does not have it.
+func (d *Dashboard) namedLink(c *call, param string) (*linkView, error) {
+	domain, hash, ok := strings.Cut(c.query(param), ".")
 	domainID, err := strconv.ParseInt(domain, 10, 64)
 	if !ok || err != nil || domainID < 0 || !schema.ValidHash(hash) {
 		return nil, nil

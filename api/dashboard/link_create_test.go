@@ -219,3 +219,26 @@ func TestPager(t *testing.T) {
 		t.Error("one page has a form for another one")
 	}
 }
+
+func TestDuplicate(t *testing.T) {
+	s := start(t)
+	link, foreign := s.addLink(t, "first", "https://example.org/a?utm_source=mail"), s.addForeign(t)
+	testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{Title: new("The first"),
+		Tags: &[]string{"one", "two"}, PasswordHash: new("secret")}, link.CreatedAt))
+	b := s.signedIn(t)
+	page := b.get("/dashboard/links/new?from=0.first")
+	for _, want := range []string{`value="https://example.org/a?utm_source=mail"`, `value="The first"`,
+		`value="one two"`} {
+		if !strings.Contains(page.body, want) {
+			t.Errorf("the form does not have %s", want)
+		}
+	}
+	for _, secret := range []string{`value="first"`, "has a password"} {
+		if strings.Contains(page.body, secret) {
+			t.Errorf("the form has %s", secret)
+		}
+	}
+	if page := b.get("/dashboard/links/new?from=0." + foreign.Hash); strings.Contains(page.body, foreign.URL) {
+		t.Error("the form has a link of another account")
+	}
+}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -19,12 +20,16 @@ type linkFilter struct {
 	State      string // "on", "off", "expired"; "" for any
 	From, To   string // the first and the last day of creation, in the account's zone; "": any
 	Sort       string // one of the orders of package links; "" for the newest first
+	Rows       string // links per page, one of pageSizes; "" for the first of them
 }
+
+// pageSizes are the numbers of rows that a list can have.
+var pageSizes = []string{strconv.Itoa(schema.PageSize), "50", "100"}
 
 // filterOf reads a filter from a query. Values that the form does not offer count as "".
 func filterOf(get func(field string) string) linkFilter {
 	f := linkFilter{Query: get("q"), Tag: schema.Fold(get("tag")), Domain: get("domain"), State: get("state"),
-		From: get("from"), To: get("to"), Sort: get("sort")}
+		From: get("from"), To: get("to"), Sort: get("sort"), Rows: get("rows")}
 	if _, err := strconv.ParseUint(f.Domain, 10, 63); err != nil {
 		f.Domain = ""
 	}
@@ -38,6 +43,9 @@ func filterOf(get func(field string) string) linkFilter {
 	}
 	if !slices.Contains([]string{links.SortOldest, links.SortClicks, links.SortFewest}, f.Sort) {
 		f.Sort = ""
+	}
+	if slices.Index(pageSizes, f.Rows) < 1 {
+		f.Rows = ""
 	}
 	return f
 }
@@ -65,14 +73,15 @@ func (f linkFilter) add(values url.Values) {
 // Fields returns the fields of the form that are not empty.
 func (f linkFilter) Fields() map[string]string {
 	fields := map[string]string{"q": f.Query, "tag": f.Tag, "domain": f.Domain, "state": f.State, "from": f.From,
-		"to": f.To, "sort": f.Sort}
+		"to": f.To, "sort": f.Sort, "rows": f.Rows}
 	maps.DeleteFunc(fields, func(_, value string) bool { return value == "" })
 	return fields
 }
 
 // request returns the request for all links of the list.
 func (f linkFilter) request(c *call) links.ListRequest {
-	req := links.ListRequest{AccountID: c.account.ID, Query: f.Query, Tag: f.Tag, Sort: f.Sort}
+	req := links.ListRequest{AccountID: c.account.ID, Query: f.Query, Tag: f.Tag, Sort: f.Sort,
+		Rows: f.size()}
 	if f.Domain != "" {
 		id := parseID(f.Domain)
 		req.DomainID = &id
@@ -96,6 +105,7 @@ func (f linkFilter) request(c *call) links.ListRequest {
 // Export returns the path of the list as a file.
 func (f linkFilter) Export() string {
 	values := url.Values{}
+	f.Rows = ""
 	f.add(values)
 	if len(values) == 0 {
 		return pathExport
@@ -151,10 +161,28 @@ func (f linkFilter) ByClicks() heading {
 func (f linkFilter) ByCreated() heading { return f.heading("Created", "when", "", links.SortOldest) }
 
 // address returns the path of a page of the list.
-func (f linkFilter) address(page int64) string {
-	values := url.Values{"page": {strconv.FormatInt(page, 10)}}
-	f.add(values)
-	return pathLinks + "?" + values.Encode()
+func (f linkFilter) address(page int64) string { return f.on(pathLinks)(page) }
+
+// on returns the paths of the pages of a list.
+func (f linkFilter) on(path string) func(page int64) string {
+	return func(page int64) string {
+		values := url.Values{"page": {strconv.FormatInt(page, 10)}}
+		f.add(values)
+		return path + "?" + values.Encode()
+	}
+}
+
+// size returns the links per page.
+func (f linkFilter) size() int64 { return parseID(cmp.Or(f.Rows, pageSizes[0])) }
+
+// sizes returns the first pages of a list with each number of rows.
+func (f linkFilter) sizes(path string) (all []pageSize) {
+	now := f.size()
+	for _, rows := range pageSizes {
+		f.Rows = rows
+		all = append(all, pageSize{rows, f.on(path)(1), f.size() == now})
+	}
+	return all
 }
 
 func stateOptions(chosen string) []option {

@@ -67,7 +67,8 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 		return err
 	}
 	page.Self = page.address(page.Page)
-	page.turn(schema.PageSize, page.address)
+	page.turn(page.size(), page.address)
+	page.Sizes = page.sizes(pathLinks)
 	if page.Links, err = d.withClicks(c, links); err != nil {
 		d.warnWithout("links", err)
 		page.NoClicks = true

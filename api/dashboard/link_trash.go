@@ -24,22 +24,39 @@ func (d *Dashboard) routeTrash() {
 // trashPage is the data of the page of deleted links.
 type trashPage struct {
 	pager
-	Links []linkView
+	linkFilter        // of which the trash has a search and rows
+	Self       string // path of this page
+	Links      []linkView
 }
 
+// KeptUntil returns when a deleted link is removed for good.
+func (l linkView) KeptUntil() time.Time { return l.UpdatedAt.Add(schema.TrashTTL) }
+
 func (d *Dashboard) showTrash(c *call) (err error) {
-	page := trashPage{pager: pager{Page: c.page()}}
+	filter, _ := listOf(pathTrash+"?"+string(c.http.QueryArgs().QueryString()), pathTrash)
+	page := trashPage{pager: pager{Page: c.page()}, linkFilter: filter.inTrash()}
+	req := page.request(c)
+	req.Page, req.Deleted = page.Page, true
 	var links []schema.Link
-	filter := schema.LinkFilter{DeletedAfter: time.Now().Add(-schema.TrashTTL)}
-	if links, page.Total, err = d.DB.Links(c.ctx, c.account.ID, filter, page.Page); err != nil {
+	links, page.Total, err = d.Shortener.List(c.ctx, nil, req)
+	wrong, invalid := problemsOf(err)
+	if err != nil && !invalid {
 		return err
+	}
+	page.Self = page.on(pathTrash)(page.Page)
+	page.turn(page.size(), page.on(pathTrash))
+	page.Sizes = page.sizes(pathTrash)
+	if invalid {
+		return d.invalid(c, "trash", page, wrong)
 	}
 	if page.Links, err = d.withClicks(c, links); err != nil {
 		d.warnWithout("trash", err)
 	}
-	page.turn(schema.PageSize, pagesOf(pathTrash))
 	return d.render(c, "trash", page)
 }
+
+// inTrash returns the part of a filter that the trash has.
+func (f linkFilter) inTrash() linkFilter { return linkFilter{Query: f.Query, Rows: f.Rows} }
 
 // restore restores a link, the links whose boxes are checked, or all links that were deleted together.
 func (d *Dashboard) restore(c *call) error {
@@ -101,7 +118,7 @@ func cannotReturn(f numbers, n int64) string {
 
 // deletion is the links that were deleted together, and how many of them are back.
 type deletion struct {
-	at          time.Time
+	at          time.Time // 0 for all links that the trash shows
 	links, back int64
 }
 
@@ -126,11 +143,23 @@ const restoreTime = 2 * time.Second
 
 // restoreAll restores links that were deleted together, as many as it can in restoreTime.
 func (d *Dashboard) restoreAll(c *call, back string, u deletion) error {
-	restored, left, err := d.Shortener.RestoreAll(c.ctx, c.account.ID, schema.LinkFilter{ChangedAt: u.at},
-		time.Now().Add(restoreTime))
+	filter := schema.LinkFilter{ChangedAt: u.at}
+	var over int64 // links of the trash that wait for the next request
+	if u.at.UnixMilli() == 0 {
+		list, _ := listOf(back, pathTrash)
+		req := list.inTrash().request(c)
+		req.Deleted = true
+		var err error
+		if filter, err = d.Shortener.Filter(c.ctx, req); err != nil {
+			return err
+		}
+		over = max(0, u.links-u.back-maxChosen)
+	}
+	restored, left, err := d.Shortener.RestoreAll(c.ctx, c.account.ID, filter, time.Now().Add(restoreTime))
 	if err != nil && restored == 0 {
 		return err
 	}
+	left += over
 	u.back += restored
 	n := c.numbers()
 	done := notice{Text: restoredText(n, u.back)}

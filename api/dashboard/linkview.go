@@ -66,6 +66,13 @@ func (l linkView) at(list string) string {
 // FromList is Path relative to the list of links, where every byte counts twenty times.
 func (l linkView) FromList() string { return strings.TrimPrefix(l.Path, Root+"/") }
 
+// TargetHost returns the host of the long URL.
+func (l linkView) TargetHost() string {
+	_, rest, _ := strings.Cut(l.URL, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
+
 // Front returns what precedes the alias in ShortURL.
 func (l linkView) Front() string { return strings.TrimSuffix(l.ShortURL, l.Hash) }
 

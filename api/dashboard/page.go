@@ -96,6 +96,13 @@ type pager struct {
 	Total          int64 // objects on all pages
 	Page, Last     int64
 	Previous, Next string // paths of the neighbours; "" if there is no such page
+	Sizes          []pageSize
+}
+
+// pageSize is a number of rows that a page can have, and the path of a page that has it.
+type pageSize struct {
+	Rows, Path string
+	Now        bool
 }
 
 // turn sets the last page and the neighbours of a page. address returns the path of a page by its number.
@@ -197,6 +204,7 @@ func functions(files assets) template.FuncMap {
 		"icon":     files.icon,
 		"flag":     files.flag,
 		"mark":     mark,
+		"color":    markColor,
 		"dict":     dict,
 		"top":      func(links []topLink, during string) topList { return topList{links, during} },
 		"past":     func(at time.Time) bool { return at.Before(time.Now()) },

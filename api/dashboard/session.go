@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -343,7 +344,13 @@ func (c *call) begin(account schema.Account) error {
 type notice struct {
 	Text string
 	Undo *undo `json:",omitempty"`
+	// The rows of a list that stay selected: those with IDs, or all.
+	Chosen []int64 `json:",omitempty"`
+	All    bool    `json:",omitempty"`
 }
+
+// Chose reports whether the row with an ID stays selected.
+func (n notice) Chose(id int64) bool { return slices.Contains(n.Chosen, id) }
 
 // undo is a form that undoes an action: it sends one field.
 type undo struct {

@@ -68,6 +68,7 @@ function moveInMenu(event) {
   if (!menu || !["ArrowDown", "ArrowUp", "Home", "End"].includes(event.key)) return;
   event.preventDefault();
   menu.open = true;
+  if (menu.matches(".row-actions > *")) fillMenu(menu);
   const items = [...menu.querySelectorAll(".items :is(a, button, summary)")].filter((item) => item.checkVisibility());
   const at = items.indexOf(event.target), last = items.length - 1;
   const to = { ArrowDown: at < last ? at + 1 : 0, ArrowUp: at > 0 ? at - 1 : last, Home: 0, End: last }[event.key];

@@ -1,5 +1,4 @@
 // New links: the form for a new link has a page of its own. On other pages a dialog shows it, by the button of the bar and by the key C.
-// Readers who dictate can switch that key off (WCAG 2.1.4); this browser remembers it.
 const newLink = "/dashboard/links/new", createDialog = document.createElement("dialog");
 createDialog.className = "dialog create";
 createDialog.setAttribute("aria-labelledby", "create-title");
@@ -173,37 +172,5 @@ document.addEventListener("submit", (event) => {
 for (const form of document.querySelectorAll("form[data-shorten]")) previewLink(form);
 if (document.getElementById("made-url")) copySoon(Promise.resolve(document.getElementById("made-url").href)).then((done) => done && showCopied(true));
 
-const toggle = document.querySelector("[data-shortcut]");
-
-function shortcutIsOn() {
-  try {
-    return localStorage.getItem("shortcut") !== "off";
-  } catch { // no storage allowed
-    return true;
-  }
-}
-
-function showShortcut() {
-  toggle.hidden = false;
-  toggle.textContent = shortcutIsOn() ? "Switch off key C" : "Switch on key C";
-  toggle.title = "C opens the form for a new link";
-}
-
-if (toggle) {
-  showShortcut();
-  toggle.addEventListener("click", () => {
-    try {
-      localStorage.setItem("shortcut", shortcutIsOn() ? "off" : "on");
-    } catch { /* it stays on */ }
-    showShortcut();
-    say(shortcutIsOn() ? "Key C is on" : "Key C is off");
-  });
-}
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, select, textarea, [contenteditable]"), way = document.querySelector("[data-create]");
-  if (event.key !== "c" || event.ctrlKey || event.metaKey || event.altKey || typing || !way || !shortcutIsOn()) return;
-  event.preventDefault();
-  way.click();
-});
 // A step of a new account is done as soon as its link is opened; the service says so when the click is counted.
 document.addEventListener("click", (event) => event.target.closest(".step [data-opened]")?.closest(".step").classList.add("done"));
