@@ -94,15 +94,40 @@ func TestDashboardListOfLinks(t *testing.T) {
 			t.Errorf("the field has %q", text)
 		}
 		b.press("More")
-		b.press("Switch off key C")
+		b.press("Switch shortcuts off")
 		b.page("/dashboard/links")
 		b.key("c")
 		opens(false)
 		b.press("More")
-		b.press("Switch on key C")
+		b.press("Switch shortcuts on")
 		b.page("/dashboard/links")
 		b.key("c")
 		opens(true)
+	})
+	b.run("keys move a cursor over rows, which they select and open", func(t *testing.T) {
+		b.page("/dashboard/links")
+		selected := func(want string) {
+			t.Helper()
+			b.shows(want + " selected")
+		}
+		b.key("j")
+		b.key("x")
+		b.key(kb.ArrowDown)
+		b.key("x")
+		selected("2")
+		b.key("k")
+		b.key("x")
+		selected("1")
+		b.load(chromedp.KeyEvent(kb.Enter))
+		b.page("/dashboard/links")
+		b.key("g")
+		b.load(chromedp.KeyEvent("r"))
+		if path := evaluate[string](b, "location.pathname"); path != "/dashboard/report" {
+			t.Errorf("the page is %s", path)
+		}
+		b.key("?")
+		b.shows("Go to the report")
+		b.key(kb.Escape)
 	})
 	b.run("a menu has the keys of menus", func(t *testing.T) { b.usesMenu(t) })
 	b.run("an action keeps the place", func(t *testing.T) { b.keepsPlace(t) })
@@ -114,8 +139,8 @@ func (b *tab) usesMenu(t *testing.T) {
 	const name = "Actions for sho.example/launch"
 	evaluate[*struct{}](b, `document.querySelector("[aria-label='`+name+`']").focus(), null`)
 	for _, step := range []struct{ key, focus string }{
-		{kb.ArrowDown, "Copy"}, {kb.ArrowDown, "QR code"}, {kb.End, "Delete"},
-		{kb.ArrowDown, "Copy"}, {kb.ArrowUp, "Delete"}, {kb.ArrowUp, "Switch off"}, {kb.Home, "Copy"}, {kb.Escape, name}} {
+		{kb.ArrowDown, "Open"}, {kb.ArrowDown, "Copy"}, {kb.ArrowDown, "QR code"}, {kb.End, "Delete"},
+		{kb.ArrowDown, "Open"}, {kb.ArrowUp, "Delete"}, {kb.ArrowUp, "Switch off"}, {kb.Home, "Open"}, {kb.Escape, name}} {
 		b.key(step.key)
 		b.hasFocus(step.focus)
 	}
