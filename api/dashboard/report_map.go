@@ -21,13 +21,13 @@ type mapCountry struct {
 	Code, Name string
 	People     int64
 	Shade      int    // 1 to shades
-	Path       string // of the report of this country; "" if the report is of one country already
+	Path       string // of the report of this country; "" if the list of countries does not lead there
 }
 
 const mapFile = "map.svg"
 
-// mapCountries is how many countries a map shows, and mapLinks how many of them say their numbers and lead to their
-// reports. All 230 would make pages of 110 KiB.
+// mapCountries is how many countries a map shows, and mapLinks how many of them say their numbers. All 230 would make
+// pages of 110 KiB.
 const (
 	mapCountries = 100
 	mapLinks     = 24
@@ -49,7 +49,7 @@ func (p *reportPage) worldMap(
 	}
 	drawn, most := &worldMap{File: file}, int64(0)
 	_, filtered := asked.Filter[schema.ByCountry]
-	for _, country := range countries[:min(len(countries), mapCountries)] {
+	for i, country := range countries[:min(len(countries), mapCountries)] {
 		if _, err := files.symbol(mapFile, country.Name); err != nil {
 			continue
 		}
@@ -61,7 +61,7 @@ func (p *reportPage) worldMap(
 		}
 		shown := mapCountry{Code: country.Name, Name: clickreport.WordsOf(schema.ByCountry).Shown(country.Name),
 			People: country.Total, Shade: shade}
-		if !filtered {
+		if !filtered && i < asked.Limit { // the list has it too, for the keyboard
 			with := map[schema.Dimension]string{schema.ByCountry: country.Name}
 			maps.Copy(with, asked.Filter)
 			shown.Path = p.path(asked, with) + "#report"

@@ -33,7 +33,7 @@ func TestMapHasCountries(t *testing.T) {
 func TestWorldMap(t *testing.T) {
 	files, err := loadAssets()
 	testkit.Must(t, err)
-	asked := clickreport.Request{Filter: map[schema.Dimension]string{schema.ByDevice: "mobile"}}
+	asked := clickreport.Request{Limit: 4, Filter: map[schema.Dimension]string{schema.ByDevice: "mobile"}}
 	page := &reportPage{Form: reportForm{Action: "/dashboard/report"}}
 	names := []schema.NameCount{{Name: "", Total: 900}, {Name: "DE", Total: 100}, {Name: "FR", Total: 40},
 		{Name: "XX", Total: 9}, {Name: "MT", Total: 1}}
@@ -44,9 +44,9 @@ func TestWorldMap(t *testing.T) {
 		got = append(got, c.Name+" "+strings.Repeat("#", c.Shade)+" "+c.Path)
 	}
 	testkit.Equal(t, "countries", got, []string{
-		"Germany ##### /dashboard/report?country=DE&device=mobile&interval=&limit=0#report",
-		"France #### /dashboard/report?country=FR&device=mobile&interval=&limit=0#report",
-		"Malta # /dashboard/report?country=MT&device=mobile&interval=&limit=0#report"})
+		"Germany ##### /dashboard/report?country=DE&device=mobile&interval=&limit=4#report",
+		"France #### /dashboard/report?country=FR&device=mobile&interval=&limit=4#report",
+		"Malta # "})
 	for code := range files.symbols {
 		if code, drawn := strings.CutPrefix(code, mapFile+"#"); drawn && len(code) == 2 {
 			names = append(names, schema.NameCount{Name: code, Total: 1})
@@ -54,9 +54,9 @@ func TestWorldMap(t *testing.T) {
 	}
 	drawn, err = page.worldMap(files, asked, names)
 	testkit.Must(t, err)
-	testkit.Equal(t, "countries with a link", len(drawn.Countries), mapLinks)
+	testkit.Equal(t, "countries with a number", len(drawn.Countries), mapLinks)
 	if n := len(drawn.Others[1]); n < 50 || n > mapCountries-mapLinks {
-		t.Errorf("%d countries without a link", n)
+		t.Errorf("%d countries without a number", n)
 	}
 	asked.Filter[schema.ByCountry] = "DE"
 	drawn, err = page.worldMap(files, asked, names[1:2])
