@@ -352,10 +352,10 @@ func (b *tab) fitsWidth() {
 	}
 }
 
-// focusable are the elements that the keyboard must reach.
+// focusable are the elements that the keyboard must reach. The list of countries has the links of the map.
 const focusable = `[...document.querySelectorAll(
 	"a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]
-	.filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled &&
+	.filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled && !e.closest(".map") &&
 		(e.closest("dialog") || !document.querySelector("dialog[open]")))`
 
 // focused notes that the focused element was reached. It returns the element if its focus is not visible, "" otherwise.
