@@ -52,8 +52,7 @@ var words = map[schema.Dimension]Words{
 		}},
 	schema.ByReferrer: {List: "referrers", Title: "Referrers", Name: "Referrer", None: "Direct or unknown"},
 	schema.ByCountry: {List: "countries", Title: "Countries", Name: "Country", shown: countryName,
-		Unknown: "The countries of these clicks are not known. They are known for clicks from public addresses that were " +
-			"counted while this service had a database of countries.",
+		Unknown: "Countries are not recorded here.",
 		problem: "The country must be a code of two uppercase letters (ISO 3166-1), such as DE, or empty for those that " +
 			"are not known.",
 		valid: func(name string) bool { return name == "" || len(name) == 2 && isCode(name, 'A', 'Z') }},

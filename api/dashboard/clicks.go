@@ -16,7 +16,9 @@ type counter struct {
 	Label   string
 	Sum     schema.Period
 	Before  int64
-	Against string // describes Before
+	Prior   schema.Period // Before, by who clicks
+	Against string        // describes Before
+	Missing string        // names the time before, which has no data
 
 	Compared bool // the account and its links existed in the days before
 }
@@ -34,8 +36,10 @@ func (d *Dashboard) compare(
 	for i, with := range compared {
 		days := reports[i].Days()
 		counter := &counters[i]
-		switch counter.Before = with.Clicks.Total(); {
+		counter.Before, counter.Prior, counter.Missing = with.Clicks.Total(), with.Clicks, "period"
+		switch {
 		case byYear:
+			counter.Missing = "year"
 			counter.Against = "a year before"
 		case days == 1 && with.Part:
 			counter.Against = "yesterday"
@@ -62,14 +66,23 @@ func periodOf(f numbers, days int) string {
 const minCompared = 10
 
 // Change returns by how much the clicks grew or shrank, "" if that cannot be said.
-func (c counter) Change() string {
-	if !c.Compared || c.Before < minCompared {
+func (c counter) Change() string { return c.change(c.Sum.Total(), c.Before) }
+
+// PeopleChange is Change of the clicks of people.
+func (c counter) PeopleChange() string { return c.change(c.Sum.People, c.Prior.People) }
+
+// BotsChange is Change of the clicks of bots.
+func (c counter) BotsChange() string { return c.change(c.Sum.Bots, c.Prior.Bots) }
+
+// change is the only function that says how a figure differs from the time before.
+func (c counter) change(now, before int64) string {
+	if !c.Compared || before < minCompared {
 		return ""
 	}
-	change := math.Round(100 * float64(c.Sum.Total()-c.Before) / float64(c.Before))
+	change := math.Round(100 * float64(now-before) / float64(before))
 	switch {
 	case change >= 1000:
-		return "×" + strconv.FormatInt(c.Sum.Total()/c.Before, 10)
+		return "×" + strconv.FormatInt(now/before, 10)
 	case change > 0:
 		return fmt.Sprintf("+%.0f%%", change)
 	case change < 0:
@@ -86,6 +99,8 @@ type share struct {
 	Bots  bool
 	Field string // that the query has if the row is chosen; "" if it cannot be
 	Value string // of the field
+	By    string // dimension of a name; "" otherwise
+	Raw   string // name as it is stored
 }
 
 func newShare(name string, total, all int64) share {

@@ -91,7 +91,7 @@ func TestLinkPage(t *testing.T) {
 	})
 	t.Run("says when countries are known", func(t *testing.T) {
 		s.count(t, click{link: quiet, at: now, browser: "Firefox"})
-		b.get("/dashboard/links/0/"+quiet.Hash).want(t, http.StatusOK, "They are known for clicks from public addresses")
+		b.get("/dashboard/links/0/"+quiet.Hash).want(t, http.StatusOK, "Countries are not recorded here.")
 	})
 	t.Run("gives the script the changing parts alone", func(t *testing.T) {
 		page := b.get("/dashboard/links/0/sale?part=report")

@@ -36,14 +36,16 @@ type reportPage struct {
 	Form    reportForm
 	Presets []preset
 	Filters []reportFilter
-	Report  *clickReport  // nil if the form has problems, or the click store does not answer
-	Totals  *reportTotals // nil if they were not asked for, or Report is nil
-	File    string        // path of the series as a file
-	Show    string        // path of the page with Totals; "" if it has them, or cannot
-	Down    bool          // the click store does not answer
-	Busy    string        // why there is no Report although the click store answers; "" otherwise
-	Self    string        // path of this page
-	Fields  url.Values    // of its query, to which buttons add
+	Chips   []reportFilter // tag, domain and Filters
+	Against []preset       // what the report can be compared with
+	Report  *clickReport   // nil if the form has problems, or the click store does not answer
+	Totals  *reportTotals  // nil if they were not asked for, or Report is nil
+	File    string         // path of the series as a file
+	Show    string         // path of the page with Totals; "" if it has them, or cannot
+	Down    bool           // the click store does not answer
+	Busy    string         // why there is no Report although the click store answers; "" otherwise
+	Self    string         // path of this page
+	Fields  url.Values     // of its query, to which buttons add
 	Poll    time.Duration
 	Share   *sharedPart // nil unless the page is for readers of a shared report
 	ShareAt string      // path of the form that shares the report
@@ -139,6 +141,9 @@ func (p *reportPage) ask(c *call) (asked clickreport.Request, some []int64, inva
 		if field == clickreport.FieldZone {
 			return zone, true
 		}
+		if value, is := p.Form.Period.fields[field]; is {
+			return value, true
+		}
 		value := c.query(field)
 		if field == clickreport.FieldTag {
 			value = schema.Fold(value)
@@ -147,6 +152,7 @@ func (p *reportPage) ask(c *call) (asked clickreport.Request, some []int64, inva
 		return value, args.Has(field) && (filter || value != "") // an empty field of the form is one that was left out
 	}
 	p.Form.ByYear = c.query(fieldCompare) == compareYear
+	p.choosePeriod(c, clickreport.DateOf(c.now()))
 	asked, invalid = clickreport.Parse(value, c.now())
 	if some, err = p.selectLinks(c, value, invalid); err != nil || len(invalid) > 0 {
 		return asked, some, invalid, err
@@ -323,7 +329,10 @@ func (p *reportPage) ranking(
 	}
 	more := len(names) > asked.Limit
 	names = names[:min(asked.Limit, len(names))]
-	r := newRanking(words.Title, names, all.People, words.Shown)
+	r := newRanking(words.Title, names, all.People, shownNames(by, names))
+	for i, name := range names {
+		r.Rows[i].By, r.Rows[i].Raw = string(by), name.Name
+	}
 	if p.Share == nil {
 		r.File, r.List = p.file(), string(by)
 	}

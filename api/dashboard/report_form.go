@@ -3,6 +3,7 @@ package dashboard
 import (
 	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ type reportForm struct {
 	ByHour   bool
 	Filters  []reportFilter // repeated by hidden fields
 	ByYear   bool           // the report is compared with the year before
+	Period   period         // the zero period if From and To were asked for
 
 	// Of the report of all links.
 	Tag     string
@@ -78,14 +80,40 @@ func (p *reportPage) fill(c *call, asked clickreport.Request) {
 			delete(without, by)
 			words := clickreport.WordsOf(by)
 			p.Filters = append(p.Filters, reportFilter{Field: string(by), Value: value, Title: words.Name,
-				Name: words.Shown(value), Without: p.path(asked, without) + "#report"})
+				Name: shownName(by, value), Without: p.path(asked, without) + "#report"})
 		}
 	}
 	p.Form.Filters = p.Filters
+	p.Chips = append(p.narrowing(asked), p.Filters...)
+	for label, byYear := range map[string]bool{"Period before": false, "Year before": true} {
+		as := *p
+		as.Form.ByYear = byYear
+		p.Against = append(p.Against, preset{label, as.path(asked, nil), byYear == p.Form.ByYear})
+	}
+	slices.SortFunc(p.Against, func(a, b preset) int { return strings.Compare(a.Label, b.Label) })
 	p.Poll = pollEvery(int(asked.To.Sub(asked.From) / (24 * time.Hour)))
 	if len(p.Filters) > 0 || p.Narrowed() {
 		p.Poll = max(p.Poll, pollSometimes)
 	}
+}
+
+// narrowing returns the tag and the domain of a report of some links of the account.
+func (p *reportPage) narrowing(asked clickreport.Request) (chips []reportFilter) {
+	if tag := p.Form.Tag; tag != "" {
+		without := *p
+		without.Form.Tag = ""
+		chips = append(chips, reportFilter{Field: clickreport.FieldTag, Title: "Tag", Name: tag,
+			Without: without.path(asked, nil)})
+	}
+	for _, domain := range p.Form.Domains {
+		if domain.Chosen && p.Form.Domain != "" {
+			without := *p
+			without.Form.Domain = ""
+			chips = append(chips, reportFilter{Field: clickreport.FieldDomain, Title: "Domain", Name: domain.Label,
+				Without: without.path(asked, nil)})
+		}
+	}
+	return chips
 }
 
 // path returns the path of the page with other filters, or with its own if filters is nil.
@@ -121,6 +149,12 @@ func (p *reportPage) query(asked clickreport.Request, filters map[schema.Dimensi
 	}
 	if asked.Interval != clickreport.Day {
 		values.Set(clickreport.FieldInterval, string(asked.Interval))
+	}
+	if p.Form.Period.Key != "" { // the address moves with the days
+		for field := range p.Form.Period.fields {
+			values.Del(field)
+		}
+		values.Set(fieldPeriod, p.Form.Period.Key)
 	}
 	if p.Form.Totals {
 		values.Set(fieldTotals, "show")

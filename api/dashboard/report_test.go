@@ -35,7 +35,7 @@ var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value=
 // choose presses the button of a name on the report that was seen last.
 func (b *browser) choose(field, value string) answer {
 	b.t.Helper()
-	before, _, found := strings.Cut(b.seen.body, fmt.Sprintf(`<button name="%s" value="%s">`, field, value))
+	before, _, found := strings.Cut(b.seen.body, fmt.Sprintf(`<button name="%s" value="%s"`, field, value))
 	if !found {
 		b.t.Fatalf("no button for %s %q: %s", field, value, b.seen.body)
 	}
@@ -98,7 +98,7 @@ func TestReport(t *testing.T) {
 
 	t.Run("counts the days that were asked for", func(t *testing.T) {
 		page := b.get(of(""))
-		page.want(t, http.StatusOK, "Clicks 19 +90% from 10 in the previous day People 16 Bots 3", "Firefox 75% 12",
+		page.want(t, http.StatusOK, "Clicks 19 +90% from 10 in the previous day People 16 +60% from 10 Bots 3", "Firefox 75% 12",
 			"Germany 75% 12", "Desktop 75% 12 Mobile 25% 4", "news.example 75% 12", "Operating systems", "Languages",
 			"Days are in UTC")
 		wantHarmless(t, page)
@@ -114,17 +114,25 @@ func TestReport(t *testing.T) {
 		testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{TimeZone: zone.String()}))
 		defer func() { testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{})) }()
 		page := b.get(path + "country=DE")
-		for label, days := range map[string][2]int{"Today": {0, 0}, "Yesterday": {-1, -1}, "7 days": {-6, 0},
-			"90 days": {-89, 0}, "This month": {1 - today.Day(), 0}} {
-			interval := ""
-			if days[0] == days[1] && label != "This month" {
-				interval = "&amp;interval=hour"
-			}
-			want := path + "country=DE&amp;from=" + today.AddDate(0, 0, days[0]).Format(time.DateOnly) + interval +
-				"&amp;to=" + today.AddDate(0, 0, days[1]).Format(time.DateOnly)
+		for label, of := range map[string]struct {
+			key         string
+			first, last int
+		}{"Today": {"today", 0, 0}, "Yesterday": {"yesterday", -1, -1}, "7 days": {"7d", -6, 0},
+			"90 days": {"90d", -89, 0}, "This month": {"month", 1 - today.Day(), 0}} {
+			want := path + "country=DE&amp;period=" + of.key
 			if !strings.Contains(page.body, `<a href="`+want+`">`+label+`</a>`) {
 				t.Errorf("%q is not a link to %s", label, want)
 			}
+			shown := b.get(path + "country=DE&period=" + of.key)
+			for field, days := range map[string]int{"from": of.first, "to": of.last} {
+				day := today.AddDate(0, 0, days).Format(time.DateOnly)
+				if !strings.Contains(shown.body, `name="`+field+`" type="date" value="`+day+`"`) ||
+					!strings.Contains(shown.body, ` aria-current="page">`+label+`</a>`) {
+					t.Errorf("%s is not %s %s", label, field, day)
+				}
+			}
+			from := today.AddDate(0, 0, of.first).Format(time.DateOnly)
+			b.get(path+"period="+of.key+"&from="+from+"&to="+from).lacks(t, "period="+of.key+"&amp;part")
 		}
 		if !strings.Contains(page.body, ` aria-current="page">30 days</a>`) ||
 			strings.Contains(page.body, "<details class=\"more\" open>") {
@@ -257,8 +265,7 @@ func reportsTotals(t *testing.T) {
 		"tag=&domain_id=": "Clicks 20"} {
 		b.get("/dashboard/report?"+query).want(t, http.StatusOK, want)
 	}
-	today := s.now().UTC()
-	kept := "&from=" + today.AddDate(0, 0, -29).Format(time.DateOnly)
+	kept := "&period=30d"
 	for _, of := range []struct{ field, value, want, shows string }{
 		{"browser", "Firefox", "browser=Firefox&domain_id=0" + kept + "&tag=sale", "Clicks 8"},
 		{"tag", "print", "domain_id=0" + kept + "&tag=print", "Clicks 8"},
@@ -266,9 +273,11 @@ func reportsTotals(t *testing.T) {
 	} {
 		b.get("/dashboard/report?tag=sale&domain_id=0&totals=show").want(t, http.StatusOK, "Clicks 12")
 		b.choose(of.field, of.value).want(t, http.StatusOK, of.shows)
-		want, _ := url.ParseQuery(of.want + "&totals=show&to=" + today.Format(time.DateOnly))
+		want, _ := url.ParseQuery(of.want + "&totals=show")
 		testkit.Equal(t, "path", b.at, "/dashboard/report?"+want.Encode())
 	}
+	b.get("/dashboard/report?tag=sale&domain_id="+id(domain.ID)).want(t, http.StatusOK, "Clicks on links with the tag "+
+		"“sale” on go.example.org. Show all links", "Tag: sale remove sale Domain: go.example.org remove")
 	for query, want := range map[string]string{"tag=none": "You have no link with the tag “none”.",
 		"domain_id=0&tag=web":  "“web” on this domain.",
 		"browser=firefox&os=X": "No clicks in this period match “firefox” and “X”."} {
@@ -320,4 +329,26 @@ func TestComparison(t *testing.T) {
 		!strings.Contains(page.body, `<option value="year" selected>`) {
 		t.Error("the page forgets what it compares with")
 	}
+	page.want(t, http.StatusOK, "Compared with Period before Year before", "No data for the year before")
+	b.get("/dashboard/links/0/sale").want(t, http.StatusOK, "No data for the period before")
+}
+
+// Readers know sources, countries and devices at a glance. Hosts of one source stay filters of their own.
+func TestNamesOfSources(t *testing.T) {
+	s := start(t)
+	link := s.addLink(t, "sale", "https://example.org/")
+	for host, times := range map[string]int{"l.instagram.com": 6, "instagram.com": 5, "com.google.android.gm": 4,
+		"blog.example": 3} {
+		s.count(t, click{link: link, at: s.now(), times: times, referrer: host, country: "DE", device: schema.Mobile})
+	}
+	b := s.signedIn(t)
+	page := b.get("/dashboard/links/0/sale")
+	page.want(t, http.StatusOK, "Instagram (l.instagram.com) 33% 6", "Instagram (instagram.com) 28% 5", "Gmail app 22% 4",
+		"blog.example 17% 3")
+	for _, part := range []string{`title="com.google.android.gm"`, `#DE `, `#smartphone `} {
+		if !strings.Contains(page.body, part) {
+			t.Errorf("no %s", part)
+		}
+	}
+	b.choose("referrer", "l.instagram.com").want(t, http.StatusOK, "Referrer: Instagram remove", "Clicks 6")
 }
