@@ -98,7 +98,8 @@ func TestReport(t *testing.T) {
 
 	t.Run("counts the days that were asked for", func(t *testing.T) {
 		page := b.get(of(""))
-		page.want(t, http.StatusOK, "Clicks 19 +90% from 10 in the previous day People 16 +60% from 10 Bots 3", "Firefox 75% 12",
+		page.want(t, http.StatusOK,
+			"Clicks 19 +90% from 10 in the previous day People 16 +60% from 10 Bots 3", "Firefox 75% 12",
 			"Germany 75% 12", "Desktop 75% 12 Mobile 25% 4", "news.example 75% 12", "Operating systems", "Languages",
 			"Days are in UTC")
 		wantHarmless(t, page)
@@ -276,8 +277,9 @@ func reportsTotals(t *testing.T) {
 		want, _ := url.ParseQuery(of.want + "&totals=show")
 		testkit.Equal(t, "path", b.at, "/dashboard/report?"+want.Encode())
 	}
-	b.get("/dashboard/report?tag=sale&domain_id="+id(domain.ID)).want(t, http.StatusOK, "Clicks on links with the tag "+
-		"“sale” on go.example.org. Show all links", "Tag: sale remove sale Domain: go.example.org remove")
+	b.get("/dashboard/report?tag=sale&domain_id="+id(domain.ID)).want(t, http.StatusOK,
+		"Clicks on links with the tag “ sale ” on "+
+			"go.example.org . Show all links", "Tag: sale remove sale Domain: go.example.org remove")
 	for query, want := range map[string]string{"tag=none": "You have no link with the tag “none”.",
 		"domain_id=0&tag=web":  "“web” on this domain.",
 		"browser=firefox&os=X": "No clicks in this period match “firefox” and “X”."} {
