@@ -30,7 +30,7 @@ const mapFile = "map.svg"
 // pages of 110 KiB.
 const (
 	mapCountries = 100
-	mapLinks     = 24
+	mapLinks     = 20
 )
 
 // shades is how many shades of the accent a map has.
