@@ -119,7 +119,7 @@ func checkNamed(t *testing.T, page string) {
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
 			want(`id="`, operation.OperationID, `"`)
-			want(escaped(operation.Summary), ` <code class="wrap">`, method, " ", path)
+			want(escaped(operation.Summary), ` <code class="wrap"><b class="`, method, `">`, method, "</b> ", path)
 			want("<p>", escaped(operation.Description))
 			for _, p := range operation.Parameters {
 				want(`id="`, operation.OperationID, ".", p.Value.Name, `"`)

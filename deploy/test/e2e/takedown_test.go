@@ -68,7 +68,7 @@ func TestTakedown(t *testing.T) {
 	t.Run("link off stops one link within seconds, link on lets it go on", func(t *testing.T) {
 		s.click(t, "down")
 		s.click(t, "down", onHost...)
-		const said = "The operator of this service has taken down this link"
+		const said = "The operator of this service has blocked it"
 		testkit.Follows(t, followsWithin, func(try int) func() error {
 			if try > 0 {
 				s.admin(t, "link", "on", "down")
@@ -129,7 +129,7 @@ func TestTakedown(t *testing.T) {
 		owner.Alias(t, "unsafe", "https://www.bad.example/x")
 		s.click(t, "unsafe")
 		unsafe := func() error { // each program looks at the file at its own times
-			return errors.Join(s.answer(t, "/unsafe", http.StatusGone, "known as unsafe"),
+			return errors.Join(s.answer(t, "/unsafe", http.StatusGone, "known to be unsafe"),
 				owner.Shorten(t, object{"long_url": "https://bad.example/"}).IsStatus(http.StatusUnprocessableEntity))
 		}
 		safe := func() error { return s.answer(t, "/unsafe", http.StatusFound, "") }
