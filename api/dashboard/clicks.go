@@ -15,9 +15,8 @@ import (
 type counter struct {
 	Label   string
 	Sum     schema.Period
-	Before  int64
-	Prior   schema.Period // Before, by who clicks
-	Against string        // describes Before
+	Prior   schema.Period // the time before
+	Against string        // describes the time before
 	Missing string        // names the time before, which has no data
 
 	Compared bool // the account and its links existed in the days before
@@ -36,7 +35,7 @@ func (d *Dashboard) compare(
 	for i, with := range compared {
 		days := reports[i].Days()
 		counter := &counters[i]
-		counter.Before, counter.Prior, counter.Missing = with.Clicks.Total(), with.Clicks, "period"
+		counter.Prior, counter.Missing = with.Clicks, "period"
 		switch {
 		case byYear:
 			counter.Missing = "year"
@@ -49,7 +48,7 @@ func (d *Dashboard) compare(
 		if with.Part {
 			counter.Against += ", up to the same time"
 		}
-		counter.Compared = !c.account.CreatedAt.After(with.From) && (counter.Before > 0 || !since.After(with.From))
+		counter.Compared = !c.account.CreatedAt.After(with.From) && (counter.Before() > 0 || !since.After(with.From))
 	}
 	return nil
 }
@@ -65,8 +64,11 @@ func periodOf(f numbers, days int) string {
 // minCompared is the number of clicks from which on a percentage of them says something.
 const minCompared = 10
 
+// Before returns the clicks of the time before.
+func (c counter) Before() int64 { return c.Prior.Total() }
+
 // Change returns by how much the clicks grew or shrank, "" if that cannot be said.
-func (c counter) Change() string { return c.change(c.Sum.Total(), c.Before) }
+func (c counter) Change() string { return c.change(c.Sum.Total(), c.Before()) }
 
 // PeopleChange is Change of the clicks of people.
 func (c counter) PeopleChange() string { return c.change(c.Sum.People, c.Prior.People) }

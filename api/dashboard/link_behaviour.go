@@ -65,7 +65,7 @@ func (i behaviourInput) Words() []ruleWord { return wordsOf(i.Condition()) }
 // Condition returns the API's name of the condition that the field is.
 func (i behaviourInput) Condition() string { return strings.TrimPrefix(i.Key, "if.") }
 
-// Has reports whether a value is among those of the field.
+// Has reports whether the field has a value.
 func (i behaviourInput) Has(value string) bool {
 	return slices.Contains(valuesOf(i.Condition(), i.Text), value)
 }
@@ -411,7 +411,7 @@ func conditionValue(condition, text string, zone *time.Location) any {
 	return valuesOf(condition, text)
 }
 
-// named returns rows of which each has a name: people need none for most.
+// named returns the rows, and gives names to rows without one: people need none for most.
 func (b behaviour) named(rows []behaviourRow, word string) []behaviourRow {
 	taken := func(name string) bool {
 		return slices.ContainsFunc(slices.Concat(b.Rules, b.Variants),

@@ -74,7 +74,7 @@ func TestFilters(t *testing.T) {
 	t.Run("stay with the next action", func(t *testing.T) {
 		page := b.get("/dashboard/links?tag=print&sort=created_at")
 		const self = `value="/dashboard/links?page=1&amp;sort=created_at&amp;tag=print"`
-		if n := strings.Count(page.body, self); n != 2 { // the form of a row, and that of selected links
+		if n := strings.Count(page.body, self); n != 2 { // the form of a row, and the form of selected links
 			t.Errorf("%d forms lead back to the list", n)
 		}
 		if !strings.Contains(page.body, `href="/dashboard/links?tag=web"`) ||

@@ -24,7 +24,7 @@ func (d *Dashboard) routeTrash() {
 // trashPage is the data of the page of deleted links.
 type trashPage struct {
 	pager
-	linkFilter        // of which the trash has a search and rows
+	linkFilter        // the trash has its search and its number of rows
 	Self       string // path of this page
 	Links      []linkView
 }

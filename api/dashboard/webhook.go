@@ -40,7 +40,7 @@ const (
 // webhookItem is a webhook as shown to its owner.
 type webhookItem struct {
 	schema.Webhook
-	Scope string // of which links, in words
+	Scope string // the links whose events it gets, in words
 	Link  string // the short URL of its link, without the scheme; "": it is not for one link
 	Path  string
 }
