@@ -204,7 +204,7 @@ func (b *tab) observe(event any) {
 		}
 	case *log.EventEntryAdded:
 		// The status of a page is not a fault: many tests expect an error page and check its status themselves.
-		// Nor is that of a form which a dialog has sent.
+		// The status of a form that a dialog has sent is not a fault, either.
 		page := e.Entry.Source == log.EntrySourceNetwork &&
 			(b.visited[e.Entry.URL] || strings.Contains(e.Entry.Text, "a status of 422"))
 		if !page && (e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning) {

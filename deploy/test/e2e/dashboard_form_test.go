@@ -151,7 +151,7 @@ func TestDashboardDrafts(t *testing.T) {
 	}
 }
 
-// TestDashboardSpeaksEnglish requires one form of dates and numbers, that of the pages, whatever the browser prefers.
+// TestDashboardSpeaksEnglish requires English dates and numbers, whatever the browser prefers.
 func TestDashboardSpeaksEnglish(t *testing.T) {
 	t.Parallel()
 	s := filledSystem(t)

@@ -28,10 +28,10 @@ func TestReference(t *testing.T) {
 	for _, width := range widths {
 		b.size(width, 900)
 		b.scheme("light")
-		b.passesAxe(fmt.Sprintf("light at %d pixels", width), `rules: { "target-size": { enabled: true } }`)
+		b.passesAxe("document", fmt.Sprintf("light at %d pixels", width), `rules: { "target-size": { enabled: true } }`)
 	}
 	b.scheme("dark")
-	b.passesAxe("dark", `runOnly: ["color-contrast"]`) // all that differs
+	b.passesAxe("document", "dark", `runOnly: ["color-contrast"]`) // all that differs
 	b.hasHierarchy()
 	b.zooms()
 }
