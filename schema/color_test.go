@@ -19,7 +19,7 @@ func TestColorsAreParsed(t *testing.T) {
 	}
 }
 
-// The contrasts are those of WCAG 2's own examples and of two checkers on the web.
+// The contrasts are from the examples of WCAG 2, and from two checkers on the web.
 func TestContrast(t *testing.T) {
 	white, black := schema.Color{R: 255, G: 255, B: 255}, schema.Color{}
 	for _, c := range []struct {

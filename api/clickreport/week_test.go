@@ -16,7 +16,7 @@ func TestWeek(t *testing.T) {
 	at := func(weekday, hour int) int { return (weekday-1)*24 + hour }
 	for _, c := range []struct {
 		name, from, to, zone string
-		want                 map[int]int64 // clicks of hours that differ from those of every hour
+		want                 map[int]int64 // clicks of some hours; the others have every
 		every                int64
 	}{
 		{"two weeks", "2026-11-02", "2026-11-15", "UTC", nil, 2 * perHour},

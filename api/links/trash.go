@@ -76,7 +76,7 @@ func (s *Shortener) Tidy(ctx context.Context, log *slog.Logger) {
 // MaxRestored bounds the links that were deleted together and can be restored together.
 const MaxRestored = 10_000
 
-// RestoreAll restores the deleted links of an account that match filter, such as those of one ChangeByID,
+// RestoreAll restores the deleted links of an account that match filter, such as the links of one ChangeByID,
 // schema.MaxLinkBatch per transaction. It begins no other transaction after a time, and returns how many links are left
 // then, or after an error.
 func (s *Shortener) RestoreAll(
