@@ -207,7 +207,8 @@ func TestChange(t *testing.T) {
 		{28_156_100, 10_000, "×2815"},
 		{5, 0, ""}, {2815, 1, ""}, {9, 9, ""}, // too few to compare with
 	} {
-		change := dashboard.Counter{Sum: schema.Period{People: c.now}, Before: c.before, Compared: true}.Change()
+		change := dashboard.Counter{Sum: schema.Period{People: c.now}, Prior: schema.Period{People: c.before},
+			Compared: true}.Change()
 		if change != c.want {
 			t.Errorf("%d after %d: %q, want %q", c.now, c.before, change, c.want)
 		}
