@@ -21,6 +21,7 @@ type Share struct {
 	ExpiresAt    time.Time // zero: never
 	PasswordHash string    // argon2id in PHC string format; "": no password
 	HideTargets  bool      // readers do not see where links lead
+	TimeZone     string    // of the report if the account names none; "": UTC
 	CreatedAt    time.Time
 	TokenID      int64 // of the token that made the share, which ends with it; 0: none
 }

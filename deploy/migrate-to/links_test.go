@@ -71,7 +71,7 @@ func (e *env) fillLinks(t *testing.T, links *linkstore.Store, account schema.Acc
 
 	for i, share := range []schema.Share{
 		{LinkID: e.linkID, Hash: hash, DomainID: new(int64(0)), ExpiresAt: later, PasswordHash: "$argon2id$x",
-			HideTargets: true},
+			HideTargets: true, TimeZone: "Asia/Tokyo"},
 		{DomainID: &domain.ID, Tag: "spring"},
 	} {
 		share.AccountID, share.Digest, share.CreatedAt = account.ID, [32]byte{byte(i)}, now

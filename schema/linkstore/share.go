@@ -11,11 +11,12 @@ import (
 const (
 	insertShare = `
 	INSERT INTO shares (account_id, digest, link_id, hash, domain_id, tag, expires_at, password_hash, hide_targets,
-		created_at, token_id)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 WHERE (SELECT count(*) FROM shares WHERE account_id = $1) < $12
+		created_at, token_id, time_zone)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
+	WHERE (SELECT count(*) FROM shares WHERE account_id = $1) < $13
 	RETURNING id`
 	shareColumns = `s.id, s.account_id, s.digest, s.link_id, s.hash, s.domain_id, s.tag, s.expires_at, s.password_hash,
-		s.hide_targets, s.created_at, s.token_id`
+		s.hide_targets, s.created_at, s.token_id, s.time_zone`
 	sharesOfAccount = `SELECT ` + shareColumns + ` FROM shares s WHERE account_id = $1 ORDER BY id DESC`
 	shareOfAccount  = `SELECT ` + shareColumns + ` FROM shares s WHERE account_id = $1 AND id = $2`
 	shareByDigest   = `
@@ -29,7 +30,7 @@ const (
 
 func shareFields(s *schema.Share) []any {
 	return []any{&s.ID, &s.AccountID, bytes32{&s.Digest}, &s.LinkID, &s.Hash, &s.DomainID, &s.Tag, &s.ExpiresAt,
-		&s.PasswordHash, &s.HideTargets, &s.CreatedAt, &s.TokenID}
+		&s.PasswordHash, &s.HideTargets, &s.CreatedAt, &s.TokenID, &s.TimeZone}
 }
 
 // CreateShare implements schema.ShareStore. It locks the account, so that concurrent calls see each other's shares, and
@@ -48,7 +49,7 @@ func (s *Store) CreateShare(ctx context.Context, share *schema.Share) error {
 		}
 		err = write(ctx, tx, value(&share.ID), insertShare, share.AccountID, share.Digest[:], share.LinkID, share.Hash,
 			share.DomainID, share.Tag, share.ExpiresAt, share.PasswordHash, share.HideTargets, share.CreatedAt, share.TokenID,
-			schema.MaxShares)
+			share.TimeZone, schema.MaxShares)
 		if schema.ErrorCode(err) == schema.CodeNotFound {
 			err = schema.Errorf(schema.CodeConflict, "it has %d", schema.MaxShares)
 		}

@@ -39,7 +39,7 @@ func keepsShares(t *testing.T, store schema.Database) {
 	addShare(t, store, other.ID, "other", nil)
 	full := addShare(t, store, owner.ID, "full", func(s *schema.Share) {
 		s.LinkID, s.Hash, s.DomainID, s.Tag = 7, "sale", new(int64(3)), "spring"
-		s.ExpiresAt, s.PasswordHash, s.HideTargets = hour(1).UTC(), "$argon2id$x", true
+		s.ExpiresAt, s.PasswordHash, s.HideTargets, s.TimeZone = hour(1).UTC(), "$argon2id$x", true, "Asia/Tokyo"
 	})
 	got, err := store.Shares(t.Context(), owner.ID)
 	testkit.Must(t, err)
