@@ -130,7 +130,8 @@ func (d *Dashboard) createShare(c *call) error {
 
 // shareRequest returns what the form asks for.
 func (c *call) shareRequest(page sharesPage) sharing.Request {
-	req := sharing.Request{AccountID: c.account.ID, HideTargets: page.HideTargets}
+	req := sharing.Request{AccountID: c.account.ID, HideTargets: page.HideTargets,
+		TimeZone: c.zone().String()}
 	for text, value := range map[*string]**string{&page.Hash: &req.Hash, &page.Tag: &req.Tag} {
 		if *text != "" {
 			*value = text

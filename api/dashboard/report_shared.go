@@ -68,8 +68,10 @@ func admitReader(c *call) (bool, error) {
 // readAs lets a call read a share's report. The call is not signed in.
 func (c *call) readAs(share schema.Share, owner schema.Account) {
 	c.share, c.account, c.location = &share, owner, time.UTC
-	if zone, found := clickreport.FindZone(owner.TimeZone); found {
-		c.location = zone
+	for _, name := range []string{share.TimeZone, owner.TimeZone} {
+		if zone, found := clickreport.FindZone(name); found {
+			c.location = zone
+		}
 	}
 }
 
@@ -120,7 +122,7 @@ func withoutReport(err error) error {
 func (c *call) sharedQuery() string {
 	known := url.Values{}
 	fields := []string{clickreport.FieldFrom, clickreport.FieldTo, clickreport.FieldZone, clickreport.FieldInterval,
-		fieldCompare}
+		fieldPeriod, fieldCompare}
 	for _, by := range schema.Dimensions() {
 		if !c.hides(by) { // a filter would tell whether a guess is right
 			fields = append(fields, string(by))

@@ -126,13 +126,30 @@ func TestSharedReports(t *testing.T) {
 			"Short links, titles, tags and the names of rules and variants stay visible")
 		testkit.Must(t, s.links.DeleteLink(t.Context(), behaved, time.Now()))
 	})
-	t.Run("are in the time zone of the account, not of the reader", func(t *testing.T) {
-		testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{TimeZone: "Asia/Tokyo"}))
-		defer func() { testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{})) }()
-		reader := s.browser(t)
-		reader.fields.Set("Cookie", "linkstream-zone=America/Lima")
+	t.Run("are in the time zone of their owner, not of the reader", func(t *testing.T) {
+		traveller := s.signedIn(t)
+		traveller.fields.Set("Cookie", "linkstream-zone=Asia/Tokyo")
+		path := traveller.share(t)
+		for _, zone := range []string{"", "Europe/Vienna", "none"} { // of the account
+			testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{TimeZone: zone}))
+			reader := s.browser(t)
+			reader.fields.Set("Cookie", "linkstream-zone=America/Lima")
+			want := "Asia/Tokyo"
+			if zone == "Europe/Vienna" {
+				want = zone
+			}
+			query := "?browser=" + zone // pages are kept
+			wantReadable(t, reader.get(path+query), path, "Days are in "+want, "Times are in "+want)
+		}
+		testkit.Must(t, s.links.SetProfile(t.Context(), s.account.ID, schema.Profile{}))
+	})
+	t.Run("have the periods of reports", func(t *testing.T) {
 		path := owner.share(t)
-		wantReadable(t, reader.get(path), path, "Days are in Asia/Tokyo")
+		page := s.browser(t).get(path + "?period=12m")
+		wantReadable(t, page, path, "Clicks per week")
+		if !strings.Contains(page.body, `href="`+path+`?period=12m" aria-current="true"`) {
+			t.Error("the period is not the chosen one")
+		}
 	})
 	t.Run("are not found when the secret is wrong, they have ended, were revoked, or have no link any more",
 		func(t *testing.T) {

@@ -42,7 +42,8 @@ type Request struct {
 	ExpiresAt   *time.Time // nil: never; fractions of a second are cut off
 	Password    *string    // nil: none
 	HideTargets bool
-	TokenID     int64 // of the token with whose rights the report is shared; 0: none
+	TimeZone    string // in which the owner sees the report; "": unknown
+	TokenID     int64  // of the token with whose rights the report is shared; 0: none
 
 	// Malformed holds problems that the caller has found, by field. Create reports them with its own.
 	Malformed map[string][]string
@@ -73,7 +74,7 @@ func New(base schema.BaseURL, store Store, shortener *links.Shortener, now func(
 func (s *Shares) Create(ctx context.Context, req Request) (share schema.Share, url string, err error) {
 	now := time.Now().UTC()
 	share = schema.Share{AccountID: req.AccountID, DomainID: req.DomainID, HideTargets: req.HideTargets, CreatedAt: now,
-		TokenID: req.TokenID}
+		TimeZone: req.TimeZone, TokenID: req.TokenID}
 	problems := map[string][]string{}
 	if err = s.selectLinks(ctx, &share, req, problems); err != nil {
 		return share, "", err
