@@ -80,7 +80,7 @@ func TestDashboardListOfLinks(t *testing.T) {
 			t.Helper()
 			if want {
 				b.hasFocus("Destination")
-			} else if evaluate[bool](b, `createDialog.open || createDialog.ariaBusy === "true"`) {
+			} else if evaluate[bool](b, `pane.open || pane.ariaBusy === "true"`) {
 				t.Error("the form opens")
 			}
 		}

@@ -1,9 +1,11 @@
-// Dialogs: a link with data-dialog, and the one of a row that edits its link, shows the main part of its page in a dialog: "drawer" at the right, "modal" in the middle. Without the
-// script it leads to that page. Forms in the dialog are sent from there, and the page behind then shows what has changed. The dialog is the
-// first element of the page: its IDs count, not those behind it.
-const opensPane = "main :is(a[data-dialog], .links a[href$='/edit'])", pane = document.createElement("dialog");
+// Dialogs: a link with data-dialog, the one of a row that edits its link, and the one to a new link show the main part of their page in a
+// dialog: "drawer" at the right, "modal" in the middle. Without the script they lead to that page. Forms in the dialog are sent from there,
+// and the page behind then shows what has changed. The dialog is the first element of the page: its IDs count, not those behind it.
+const opensPane = ":is(a[data-dialog], a[data-create], main .links a[href$='/edit'])", pane = document.createElement("dialog");
 pane.setAttribute("aria-labelledby", "pane-title");
 let paneLink, panePath, behindIsOld = false;
+
+const pageOf = async (answer) => new DOMParser().parseFromString(await answer.text(), "text/html");
 
 async function openPane(link) {
   if (pane.ariaBusy) return;
@@ -12,8 +14,10 @@ async function openPane(link) {
     const answer = await fetch(link.href, { redirect: "error" });
     if (!answer.ok) throw new Error(answer.statusText);
     const page = await pageOf(answer);
-    [paneLink, panePath] = [link, new URL(link.href).pathname];
-    pane.className = `pane ${link.dataset.dialog ?? "drawer"}`;
+    const focused = document.activeElement; // by a key, it is not the link
+    if (!pane.open) paneLink = focused === document.body ? link : focused;
+    panePath = link.pathname;
+    pane.className = `pane ${link.dataset.dialog ?? ("create" in link.dataset ? "modal" : "drawer")}`;
     showPane(page);
   } catch {
     location.href = link.href;
@@ -43,7 +47,8 @@ function showPane(page) {
   showTimes();
   showDates();
   if (!pane.querySelector("[data-refused]")) for (const form of pane.querySelectorAll("form")) fillInDraft(form);
-  const field = pane.querySelector("[aria-invalid=true]") ?? pane.querySelector("[autofocus]") ??
+  previewLink(pane.querySelector("[data-shorten]"));
+  const field = pane.querySelector("[aria-invalid=true]") ?? pane.querySelector("[autofocus], #made") ??
     pane.querySelector("form :is(input:not([type=hidden]), select, textarea)") ?? close;
   field.focus();
   if (!field.matches("[aria-invalid=true], select, button")) field.select?.();
@@ -65,10 +70,12 @@ function keepPane() {
 }
 
 async function sendPane(form, button) {
+  const sent = fetch(button?.getAttribute("formaction") ?? form.getAttribute("action"),
+    { method: "POST", body: new URLSearchParams(new FormData(form, button)) });
+  const read = sent.then(async (answer) => [answer, await pageOf(answer)]);
+  const copied = form.matches("[data-shorten]") && copySoon(read.then(([, page]) => page.getElementById("made-url").href));
   try {
-    const answer = await fetch(button?.getAttribute("formaction") ?? form.getAttribute("action"),
-      { method: "POST", body: new URLSearchParams(new FormData(form, button)) });
-    const page = await pageOf(answer), to = new URL(answer.url);
+    const [answer, page] = await read, to = new URL(answer.url);
     if (to.pathname.startsWith("/dashboard/sign-")) {
       location.href = answer.url;
       return;
@@ -76,10 +83,12 @@ async function sendPane(form, button) {
     if (answer.redirected) { // it was taken
       stored(draftKey(form), null);
       came.delete(form);
+      form.reset();
       behindIsOld = true;
     }
     if (!answer.redirected || to.pathname === panePath) {
       showPane(page);
+      if (pane.querySelector("#made")) showCopied(await copied);
       return;
     }
     behindIsOld = false;
@@ -118,6 +127,8 @@ async function renewPage(led, url) {
     enhance(notice);
     setTimeout(() => say(notice.querySelector("p").textContent), 100); // a new status is told when its text changes
   }
+  for (const row of rows()) row.tabIndex = -1;
+  showChosen();
   showTimes();
   showDates();
   readCharts();
@@ -147,7 +158,7 @@ function morph(old, fresh) {
 // focusOpener goes back to the link that opened the dialog, or to the menu with it.
 function focusOpener() {
   const link = paneLink?.isConnected ? paneLink
-    : [...document.querySelectorAll(opensPane)].find((other) => other.href === paneLink?.href);
+    : document.getElementById(paneLink?.id) ?? [...document.querySelectorAll(opensPane)].find((other) => other.href === paneLink?.href);
   const to = link?.checkVisibility() ? link : link?.closest("details")?.querySelector("summary");
   (to ?? document.getElementById("main")).focus({ preventScroll: true });
 }
@@ -171,7 +182,7 @@ function inside({ clientX, clientY }) {
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest(`${opensPane}, .pane a[data-close]`);
-  if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || link.pathname === location.pathname) return;
   event.preventDefault();
   if ("close" in link.dataset) pane.close();
   else openPane(link);

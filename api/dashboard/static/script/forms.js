@@ -125,29 +125,28 @@ stored("sent", null);
 if (led && !refused && performance.getEntriesByType("navigation")[0]?.type !== "back_forward") stored(sent.draft, null);
 
 // Selection: the box in the heading checks all of the page, and what can be done with the chosen links appears once there are any.
-const picks = [...document.querySelectorAll(".pick input[name]")], pickAll = document.getElementById("pick-all");
-const chosen = document.getElementById("chosen");
+const picks = () => [...document.querySelectorAll(".pick input[name]")];
 
 function showChosen() {
-  const count = picks.filter((box) => box.checked).length;
-  pickAll.checked = count === picks.length;
+  const boxes = picks(), count = boxes.filter((box) => box.checked).length;
+  const pickAll = document.getElementById("pick-all"), chosen = document.getElementById("chosen");
+  if (!pickAll) return;
+  pickAll.hidden = false;
+  pickAll.checked = count === boxes.length;
   pickAll.indeterminate = count > 0 && !pickAll.checked;
   if (!chosen) return;
+  chosen.classList.add("floats");
   const all = chosen.elements.all?.checked;
   chosen.classList.toggle("none", count === 0 && !all);
   document.getElementById("chosen-count").textContent = all ? "All selected" : `${count} selected`;
 }
 
-if (pickAll) {
-  pickAll.hidden = false;
-  chosen?.classList.add("floats");
-  pickAll.addEventListener("change", () => {
-    for (const box of picks) box.checked = pickAll.checked;
-  });
-  document.addEventListener("change", showChosen);
-  addEventListener("pageshow", showChosen); // Back restores the boxes
+document.addEventListener("change", ({ target }) => {
+  if (target.id === "pick-all") for (const box of picks()) box.checked = target.checked;
   showChosen();
-}
+});
+addEventListener("pageshow", showChosen); // Back restores the boxes
+showChosen();
 
 // Forms are sent once, however often the button is pressed, which says that it waits.
 function sendOnce(form) {

@@ -73,8 +73,8 @@ if (help) {
 
 // moveCursor moves the cursor by rows, and reports whether it could.
 function moveCursor(by) {
-  const at = rows.indexOf(document.activeElement.closest("tr"));
-  const row = rows[at < 0 ? 0 : at + by];
+  const at = rows().indexOf(document.activeElement.closest("tr"));
+  const row = rows()[at < 0 ? 0 : at + by];
   row?.focus();
   row?.scrollIntoView({ block: "nearest" });
   return !!row;
@@ -112,10 +112,10 @@ document.addEventListener("keydown", (event) => {
 
 // Shift and a click check all boxes from the one before.
 document.addEventListener("click", (event) => {
-  const at = picks.indexOf(event.target), before = picks.indexOf(lastPick);
+  const boxes = picks(), at = boxes.indexOf(event.target), before = boxes.indexOf(lastPick);
   if (at < 0) return;
   if (event.shiftKey && before >= 0)
-    for (const box of picks.slice(Math.min(at, before), Math.max(at, before) + 1)) box.checked = event.target.checked;
+    for (const box of boxes.slice(Math.min(at, before), Math.max(at, before) + 1)) box.checked = event.target.checked;
   lastPick = event.target;
 });
 

@@ -7,14 +7,14 @@ if (instead) history.replaceState(null, "", instead.dataset.reload);
 
 // An action on a row of a list leads back to the list: the row stays where it was on the screen, and has the focus. Where it is gone,
 // the next row has it. A link that leads to the same report, of another period or of fewer clicks, keeps the place on the page.
-const rows = [...document.querySelectorAll(".links tbody tr")];
-for (const row of rows) row.tabIndex = -1;
+const rows = () => [...document.querySelectorAll(".links tbody tr")];
+for (const row of rows()) row.tabIndex = -1;
 
 function keepPlace(control) {
   const row = control?.closest(".links tbody tr"), within = control?.closest("[data-stay]"), section = within && control.closest("section");
   const heading = section?.querySelector("h2")?.textContent, from = row ?? (heading ? section : within);
   if (!from) return;
-  const place = { page: location.pathname, row: rows.indexOf(row), top: from.getBoundingClientRect().top, stay: within?.dataset.stay, list: heading };
+  const place = { page: location.pathname, row: rows().indexOf(row), top: from.getBoundingClientRect().top, stay: within?.dataset.stay, list: heading };
   try {
     sessionStorage.setItem("place", JSON.stringify(place));
   } catch { /* the address names the row, or the report */ }
@@ -32,7 +32,7 @@ document.addEventListener("submit", (event) => {
 });
 
 function findPlace() {
-  const named = rows.find((row) => "#" + row.id === location.hash);
+  const named = rows().find((row) => "#" + row.id === location.hash);
   let place = {};
   try {
     place = JSON.parse(sessionStorage.getItem("place")) ?? {};
@@ -46,7 +46,7 @@ function findPlace() {
     within?.focus({ preventScroll: true });
     return;
   }
-  const row = named ?? (place.page === location.pathname ? rows[Math.min(place.row, rows.length - 1)] : null);
+  const row = named ?? (place.page === location.pathname ? rows()[Math.min(place.row, rows().length - 1)] : null);
   if (row && place.page === location.pathname) scrollBy(0, row.getBoundingClientRect().top - place.top);
   row?.focus({ preventScroll: place.page === location.pathname });
 }
