@@ -11,16 +11,18 @@ import (
 	"linkstream/schema"
 )
 
+const pathNewShare = pathShares + "/new"
+
 func (d *Dashboard) routeShares() {
 	d.get(pathShares, request.Reads, d.listShares)
-	d.post(pathShares, request.Passwords, d.createShare)
-	d.keep(pathShares, sharing.FieldHash, sharing.FieldDomainID, sharing.FieldTag, sharing.FieldExpiresAt)
+	d.get(pathNewShare, request.Reads, d.newShare)
+	d.post(pathNewShare, request.Passwords, d.createShare)
+	d.keep(pathNewShare, sharing.FieldHash, sharing.FieldDomainID, sharing.FieldTag, sharing.FieldExpiresAt)
 	d.post(pathShares+"/revoke", request.Constant, d.revokeShare)
 }
 
-// sharesPage is the data of the page with the account's shared reports.
-type sharesPage struct {
-	Shares []sharedItem
+// sharePage is the data of the form that shares a report, and of the page with the address.
+type sharePage struct {
 	Newest int64  // ID of the newest share; the form repeats it, which reveals a form that is sent twice
 	Of     string // what the form shares, in words
 
@@ -67,16 +69,31 @@ func (d *Dashboard) subjectOf(share schema.Share, hosts map[int64]string) string
 	return "all links"
 }
 
-// sharesPage returns the page for the fields that select the shared report.
-func (d *Dashboard) sharesPage(c *call, field func(name string) string) (page sharesPage, err error) {
+func (d *Dashboard) listShares(c *call) error {
+	hosts, err := d.hostsOf(c)
+	if err != nil {
+		return err
+	}
+	shares, err := d.DB.Shares(c.ctx, c.account.ID)
+	if err != nil {
+		return err
+	}
+	items := make([]sharedItem, len(shares))
+	for i, share := range shares {
+		items[i] = sharedItem{share, d.subjectOf(share, hosts), share.ExpiredAt(time.Now())}
+	}
+	return d.render(c, "shares", items)
+}
+
+// sharePage returns the page for the fields that select the shared report.
+func (d *Dashboard) sharePage(c *call, field func(name string) string) (page sharePage, err error) {
 	hosts, err := d.hostsOf(c)
 	if err != nil {
 		return page, err
 	}
 	shares, err := d.DB.Shares(c.ctx, c.account.ID)
-	for _, share := range shares {
-		page.Newest = max(page.Newest, share.ID)
-		page.Shares = append(page.Shares, sharedItem{share, d.subjectOf(share, hosts), share.ExpiredAt(time.Now())})
+	if len(shares) > 0 {
+		page.Newest = shares[0].ID
 	}
 	page.Hash, page.DomainID, page.Tag = cut(field(sharing.FieldHash), maxAsked),
 		cut(field(sharing.FieldDomainID), maxAsked), cut(field(sharing.FieldTag), maxAsked)
@@ -91,26 +108,26 @@ func (d *Dashboard) sharesPage(c *call, field func(name string) string) (page sh
 	return page, err
 }
 
-func (d *Dashboard) listShares(c *call) error {
-	page, err := d.sharesPage(c, c.query)
+func (d *Dashboard) newShare(c *call) error {
+	page, err := d.sharePage(c, c.query)
 	if err != nil {
 		return err
 	}
-	return d.render(c, "shares", page)
+	return d.render(c, "share", page)
 }
 
 // createShare answers with the URL, the only page that ever shows it. Reloading that page sends the form again, see
 // createToken.
 func (d *Dashboard) createShare(c *call) error {
-	page, err := d.sharesPage(c, c.form)
+	page, err := d.sharePage(c, c.form)
 	if err != nil {
 		return err
 	}
 	page.HideTargets = c.form(sharing.FieldHideTargets) != ""
 	if page.Newest > c.formID("newest") {
-		return d.invalid(c, "shares", page, problems{"": "This form has already been sent, and the report is shared: see " +
-			"below. Its address was " +
-			"shown once and cannot be shown again. If you have not saved it, revoke it and share the report again."})
+		return d.invalid(c, "share", page, problems{"": "This form has already been sent, and the report is shared. Its " +
+			"address was shown once and cannot be shown again. If you have not saved it, revoke it among the shared reports " +
+			"and share the report again."})
 	}
 	_, page.URL, err = d.Shares.Create(c.ctx, c.shareRequest(page))
 	if p, ok := problemsOf(err); ok {
@@ -120,16 +137,16 @@ func (d *Dashboard) createShare(c *call) error {
 				p[""] = p[hidden]
 			}
 		}
-		return d.invalid(c, "shares", page, p)
+		return d.invalid(c, "share", page, p)
 	}
 	if err != nil {
 		return err
 	}
-	return d.render(c, "share", page)
+	return d.render(c, "shared", page)
 }
 
 // shareRequest returns what the form asks for.
-func (c *call) shareRequest(page sharesPage) sharing.Request {
+func (c *call) shareRequest(page sharePage) sharing.Request {
 	req := sharing.Request{AccountID: c.account.ID, HideTargets: page.HideTargets,
 		TimeZone: c.zone().String()}
 	for text, value := range map[*string]**string{&page.Hash: &req.Hash, &page.Tag: &req.Tag} {
@@ -178,7 +195,10 @@ func (p *reportPage) sharePath() string {
 			}
 		}
 	}
-	return pathShares + "?" + fields.Encode()
+	if len(fields) == 0 {
+		return pathNewShare
+	}
+	return pathNewShare + "?" + fields.Encode()
 }
 
 // formatID returns an ID as text.

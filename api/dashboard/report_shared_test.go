@@ -22,9 +22,9 @@ var sharedAddress = regexp.MustCompile(`value="http[^"]*(/dashboard/shared/[A-Za
 // share shares a report by the form and returns the path of the shared report.
 func (b *browser) share(t *testing.T, fields ...string) string {
 	t.Helper()
-	page := b.get("/dashboard/shares")
+	page := b.get("/dashboard/shares/new")
 	newest := regexp.MustCompile(`name="newest" value="(\d+)"`).FindStringSubmatch(page.body)
-	page = b.post("/dashboard/shares", append(fields, "newest", newest[1])...)
+	page = b.post("/dashboard/shares/new", append(fields, "newest", newest[1])...)
 	path := sharedAddress.FindStringSubmatch(page.body)
 	if page.status != http.StatusOK || path == nil {
 		t.Fatalf("%d: %s", page.status, page.text())
@@ -122,7 +122,7 @@ func TestSharedReports(t *testing.T) {
 				}
 			}
 		}
-		owner.get("/dashboard/shares").want(t, http.StatusOK,
+		owner.get("/dashboard/shares/new").want(t, http.StatusOK,
 			"Short links, titles, tags and the names of rules and variants stay visible")
 		testkit.Must(t, s.links.DeleteLink(t.Context(), behaved, time.Now()))
 	})
@@ -186,25 +186,34 @@ func TestSharedReports(t *testing.T) {
 	t.Run("are refused with their problems", func(t *testing.T) {
 		for field, value := range map[string]string{"hash": "none-of-mine", "domain_id": "77", "tag": "A b",
 			"expires_at": "2020-01-01T00:00", "password": "abc"} {
-			owner.get("/dashboard/shares")
-			page := owner.post("/dashboard/shares", field, value, "newest", "1000000")
+			owner.get("/dashboard/shares/new")
+			page := owner.post("/dashboard/shares/new", field, value, "newest", "1000000")
 			testkit.Equal(t, "status with "+field, page.status, http.StatusUnprocessableEntity)
 		}
-		owner.post("/dashboard/shares", "newest", "1").want(t, http.StatusUnprocessableEntity, "already been sent")
+		owner.post("/dashboard/shares/new", "newest", "1").want(t, http.StatusUnprocessableEntity, "already been sent")
 	})
 	t.Run("are listed", func(t *testing.T) {
 		owner.share(t, "tag", "spring", "password", "open sesame", "hide_targets", "true", "expires_at", "2099-03-01T12:30")
 		owner.get("/dashboard/shares").want(t, http.StatusOK, "links with the tag “spring” Password, "+
 			"destinations hidden", "1 Mar 2099, 12:30")
-		owner.get("/dashboard/links/0/sale").want(t, http.StatusOK, "Share report")
-		for _, path := range []string{"/dashboard/shares?domain_id=0&amp;hash=sale", "/dashboard/shares?"} {
-			page := owner.get(map[bool]string{true: "/dashboard/links/0/sale", false: "/dashboard/report"}[strings.Contains(path,
-				"hash")])
-			if !strings.Contains(page.body, `href="`+path+`"`) {
-				t.Errorf("no %s", path)
+	})
+	t.Run("are made in a dialog of the pages that show them", func(t *testing.T) {
+		for path, query := range map[string]string{"/dashboard/links/0/sale": "?domain_id=0&amp;hash=sale",
+			"/dashboard/report?tag=spring": "?tag=spring", "/dashboard/report": "", "/dashboard/tags/spring": "?tag=spring",
+			"/dashboard/shares": ""} {
+			page := owner.get(path)
+			page.want(t, http.StatusOK, "Share")
+			if !strings.Contains(page.body, `href="/dashboard/shares/new`+query+`" data-dialog="modal"`) {
+				t.Errorf("%s does not lead to the form", path)
 			}
 		}
-		owner.get("/dashboard/shares?domain_id=0&hash=sale").want(t, http.StatusOK, "Share the report of sho.rt/sale")
+		owner.get("/dashboard/shares/new?domain_id=0&hash=sale").want(t, http.StatusOK, "Share the report of sho.rt/sale")
+	})
+	t.Run("keep what was typed when the session ends", func(t *testing.T) {
+		owner.get("/dashboard/shares/new?tag=spring&expires_at=2099-03-01T12:30").want(t, http.StatusOK, "“spring”")
+		if !strings.Contains(owner.seen.body, `value="2099-03-01T12:30"`) {
+			t.Error("the end is lost")
+		}
 	})
 }
 

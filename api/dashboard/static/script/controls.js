@@ -47,14 +47,17 @@ async function copy(text, button) {
 }
 
 // Show: <button type="button" data-show="IDs of password fields" aria-pressed="false" hidden> shows what was typed.
-for (const button of document.querySelectorAll("button[data-show]")) {
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    const show = button.getAttribute("aria-pressed") !== "true";
-    button.setAttribute("aria-pressed", show);
-    for (const id of button.dataset.show.split(" ")) document.getElementById(id).type = show ? "text" : "password";
-  });
+function showShows(within) {
+  for (const button of within.querySelectorAll("button[data-show]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const show = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", show);
+      for (const id of button.dataset.show.split(" ")) document.getElementById(id).type = show ? "text" : "password";
+    });
+  }
 }
+showShows(document);
 
 // Menus and confirmations close when the reader goes elsewhere. In a menu the arrow keys, Home and End move between its items.
 const popups = "details.menu[open], details.confirm[open]";

@@ -48,7 +48,7 @@ function showPane(page) {
   showDates();
   if (!pane.querySelector("[data-refused]")) for (const form of pane.querySelectorAll("form")) fillInDraft(form);
   previewLink(pane.querySelector("[data-shorten]"));
-  const field = pane.querySelector("[aria-invalid=true]") ?? pane.querySelector("[autofocus], #made") ??
+  const field = pane.querySelector("[aria-invalid=true]") ?? pane.querySelector("[autofocus], #made, .with-button > [data-copy]") ??
     pane.querySelector("form :is(input:not([type=hidden]), select, textarea)") ?? close;
   field.focus();
   if (!field.matches("[aria-invalid=true], select, button")) field.select?.();
@@ -57,6 +57,7 @@ function showPane(page) {
 // enhance does for elements that have been put into the page what the scripts do for those that come with it.
 function enhance(within) {
   showCopies(within);
+  showShows(within);
   for (const form of within.querySelectorAll("form[method=post]")) watchForm(form);
 }
 
@@ -86,6 +87,7 @@ async function sendPane(form, button) {
       form.reset();
       behindIsOld = true;
     }
+    if (page.querySelector("[data-reload]")?.dataset.reload === location.pathname) behindIsOld = true; // it has what was made
     if (!answer.redirected || to.pathname === panePath) {
       showPane(page);
       if (pane.querySelector("#made")) showCopied(await copied);

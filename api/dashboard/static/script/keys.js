@@ -144,11 +144,12 @@ function fillMenu(menu) {
   menu.dataset.filled = "yes";
   const items = menu.querySelector(".items"), row = menu.closest("tr"), page = row.querySelector(".wide a").pathname;
   const [domain, hash] = page.split("/").slice(-2), has = new Map([...items.children].map((item) => [item.textContent.trim(), item]));
-  const more = { Open: row.querySelector("[data-copy][value]").value, Report: page, Share: `/dashboard/shares?hash=${hash}&domain_id=${domain}`,
+  const more = { Open: row.querySelector("[data-copy][value]").value, Report: page, Share: `/dashboard/shares/new?hash=${hash}&domain_id=${domain}`,
     Rename: `${page}/edit#alias`, Duplicate: `/dashboard/links/new?from=${domain}.${hash}` };
   for (const [label, icon] of Object.entries(rowMenu)) {
     const item = has.get(label) ?? (label === "Copy" ? copyButton() : more[label] && Object.assign(document.createElement("a"), { href: more[label], textContent: label }));
     if (!item) continue;
+    if (label === "Share") item.dataset.dialog = "modal";
     if (!item.querySelector(".icon")) item.prepend(iconOf(icon));
     items.append(item);
   }
