@@ -82,10 +82,7 @@ type clickReport struct {
 	Visitors *int64 // nil if they are not known
 	Nothing  string // why there are no clicks, if the reader may have mistyped something; "" otherwise
 	Chart    chart
-	Map      *worldMap // nil if no country is known
-	Week     *weekHeat // nil if the hours are not known
-	Rankings []ranking
-	Top      []topLink
+	Cards    []reportCard
 	Progress progress
 	Ever     int64 // all clicks of the link
 }
@@ -212,7 +209,7 @@ func (d *Dashboard) clickReport(
 	var got clickreport.Result
 	var err error
 	wide := asked
-	wide.Limit = max(asked.Limit, mapCountries)
+	wide.Limit = max(asked.Limit, namesRead)
 	if page.Link != nil {
 		got, err = wide.OfLink(ctx, d.Clicks, page.Link.Link)
 	} else {
@@ -221,7 +218,6 @@ func (d *Dashboard) clickReport(
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	got.Links = got.Links[:min(asked.Limit, len(got.Links))]
 	report := &clickReport{Visitors: got.Totals.Visitors, First: page.Form.From, Last: page.Form.To,
 		Chart: newChart(c.numbers(), asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)).
 			withSources(got.Sources),
@@ -245,23 +241,7 @@ func (d *Dashboard) clickReport(
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	if week != nil {
-		report.Week = newWeekHeat(*week)
-	}
-	if report.Map, err = page.worldMap(d.assets, asked, got.Names[schema.ByCountry]); err != nil {
-		return nil, err
-	}
-	for _, by := range schema.Dimensions() {
-		if _, filtered := asked.Filter[by]; !filtered && clickreport.WordsOf(by).Rare && !isNamed(got.Names[by]) {
-			continue // most links have neither rules nor variants nor UTM parameters
-		}
-		if c.hides(by) {
-			continue
-		}
-		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals.Period))
-	}
-	report.Top, err = d.topLinks(c, got.Links)
-	page.setPaths(report.Top, c.share, asked)
+	report.Cards, err = page.cards(c, asked, got, week)
 	return report, err
 }
 
@@ -327,8 +307,8 @@ func (p *reportPage) ranking(
 	if words.Unknown != "" && len(names) == 1 && names[0].Name == "" {
 		return ranking{Title: words.Title, Hint: words.Unknown}
 	}
-	more := len(names) > asked.Limit
-	names = names[:min(asked.Limit, len(names))]
+	n := len(names)
+	names = names[:rowsOf(asked, n)]
 	r := newRanking(words.Title, names, all.People, shownNames(by, names))
 	for i, name := range names {
 		r.Rows[i].By, r.Rows[i].Raw = string(by), name.Name
@@ -346,8 +326,8 @@ func (p *reportPage) ranking(
 		row.Bots = true
 		r.Rows = append(r.Rows, row)
 	}
-	if p.Share == nil && more {
-		r.All = clickreport.MaxTop
+	if p.Share == nil {
+		r.All = allOf(asked, n, words.Title)
 	}
 	return r
 }

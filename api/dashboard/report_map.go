@@ -26,11 +26,11 @@ type mapCountry struct {
 
 const mapFile = "map.svg"
 
-// mapCountries is how many countries a map shows, and mapLinks how many of them say their numbers. All 230 would make
-// pages of 110 KiB.
+// namesRead is how many names of a dimension a report reads at least, so that a map has most countries. mapLinks is how
+// many of them say their numbers: all 230 would make pages of 110 KiB.
 const (
-	mapCountries = 100
-	mapLinks     = 20
+	namesRead = 100
+	mapLinks  = 20
 )
 
 // shades is how many shades of the accent a map has.
@@ -49,7 +49,7 @@ func (p *reportPage) worldMap(
 	}
 	drawn, most := &worldMap{File: file}, int64(0)
 	_, filtered := asked.Filter[schema.ByCountry]
-	for i, country := range countries[:min(len(countries), mapCountries)] {
+	for i, country := range countries[:min(len(countries), namesRead)] {
 		if _, err := files.symbol(mapFile, country.Name); err != nil {
 			continue
 		}
@@ -61,7 +61,7 @@ func (p *reportPage) worldMap(
 		}
 		shown := mapCountry{Code: country.Name, Name: clickreport.WordsOf(schema.ByCountry).Shown(country.Name),
 			People: country.Total, Shade: shade}
-		if !filtered && i < asked.Limit { // the list has it too, for the keyboard
+		if !filtered && i < rowsOf(asked, len(countries)) { // the list has it too, for the keyboard
 			with := map[schema.Dimension]string{schema.ByCountry: country.Name}
 			maps.Copy(with, asked.Filter)
 			shown.Path = p.path(asked, with) + "#report"

@@ -55,7 +55,7 @@ func TestWorldMap(t *testing.T) {
 	drawn, err = page.worldMap(files, asked, names)
 	testkit.Must(t, err)
 	testkit.Equal(t, "countries with a number", len(drawn.Countries), mapLinks)
-	if n := len(drawn.Others[1]); n < 50 || n > mapCountries-mapLinks {
+	if n := len(drawn.Others[1]); n < 50 || n > namesRead-mapLinks {
 		t.Errorf("%d countries without a number", n)
 	}
 	asked.Filter[schema.ByCountry] = "DE"
@@ -79,4 +79,17 @@ func TestWeekHeat(t *testing.T) {
 	testkit.Equal(t, "last day", []any{rows[6].Weekday, rows[6].People[23], len(rows)}, []any{"Sunday", int64(5), 7})
 	empty := newWeekHeat(clickreport.Week{})
 	testkit.Equal(t, "empty week", []any{empty.Busy, strings.Count(empty.Cells[0], "M")}, []any{"", 168})
+}
+
+// A dimension without a card would be on no page.
+func TestEachDimensionHasACard(t *testing.T) {
+	listed := map[schema.Dimension]int{}
+	for _, card := range cardLists {
+		for _, by := range card.lists {
+			listed[by]++
+		}
+	}
+	for _, by := range schema.Dimensions() {
+		testkit.Equal(t, "lists of "+string(by), listed[by], 1)
+	}
 }

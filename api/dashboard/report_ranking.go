@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"linkstream/api/clickreport"
@@ -13,7 +14,7 @@ import (
 type ranking struct {
 	Title, Hint string
 	Rows        []share
-	All         int        // limit of the page with more rows; 0 if these are all
+	All         string     // words for the page with more rows; "" if these are all
 	File, List  string     // path of the download and the list's name in its query; "" without a download
 	Fields      url.Values // that the query keeps if a row is chosen; nil if they are those of the page
 }
@@ -27,6 +28,34 @@ func isNamed(names []schema.NameCount) bool {
 func knownSince(now time.Time) time.Time {
 	return clickreport.StartOf(time.Date(now.Year(), now.Month()-12, 1, 0, 0, 0, 0, time.UTC), now.Location())
 }
+
+// listRows is how many rows a list has, unless the reader asks for a number of names.
+const listRows = 8
+
+// rowsOf returns how many of n names a list shows. The other ones take the last row.
+func rowsOf(asked clickreport.Request, n int) int {
+	switch {
+	case asked.Limit != clickreport.DefaultTop:
+		return min(asked.Limit, n)
+	case n > listRows:
+		return listRows - 1
+	}
+	return n
+}
+
+// allOf says that a list has more than the rows that are shown of n, "" if it has not.
+func allOf(asked clickreport.Request, n int, title string) string {
+	switch title = strings.ToLower(title); {
+	case rowsOf(asked, n) == n || asked.Limit == clickreport.MaxTop:
+		return ""
+	case n >= namesRead: // there may be more
+		return "All " + title
+	}
+	return "All " + english.number(int64(n)) + " " + title
+}
+
+// Most is the limit of the page with all rows.
+func (ranking) Most() int { return clickreport.MaxTop }
 
 // newRanking returns the names, most frequent first, and the remainder of all as "Others".
 func newRanking(title string, counts []schema.NameCount, all int64, show func(string) string) ranking {

@@ -292,7 +292,7 @@ func reportsTotals(t *testing.T) {
 	b.get("/dashboard/report?domain_id="+id(empty.ID)).want(t, http.StatusOK, "You have no link on this domain.")
 	b.get("/dashboard/report?tag=No+Tag&domain_id=x&from=y").want(t, http.StatusUnprocessableEntity,
 		"The tag must have 1 to 32", "The domain id must be", "The day must be a date")
-	b.get("/dashboard/report?totals=show&limit=1").want(t, http.StatusOK, "sale 60% 12 Show all")
+	b.get("/dashboard/report?totals=show&limit=1").want(t, http.StatusOK, "sale 60% 12 All 4 tags")
 	if b.get("/dashboard/report?totals=show&part=report"); strings.Contains(b.seen.body, "Domains") {
 		t.Error("the totals are polled")
 	}

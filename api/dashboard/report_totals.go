@@ -80,11 +80,8 @@ func (p *reportPage) totals(
 	})
 	r := ranking{Title: title, Fields: p.fields(asked)}
 	r.Fields.Del(field)
-	if len(values) > asked.Limit {
-		values = values[:asked.Limit]
-		r.All = clickreport.MaxTop
-	}
-	for _, value := range values {
+	r.All = allOf(asked, len(values), title)
+	for _, value := range values[:rowsOf(asked, len(values))] {
 		row := newShare(show(value), clicks[value], all)
 		if value != "" {
 			row.Field, row.Value = field, value

@@ -32,7 +32,7 @@ import (
 // controls are the roles of the elements that a reader can use. The last two are Chromium's roles of a summary, whose
 // details may have a name.
 var controls = []string{"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio",
-	"DisclosureTriangle", "DisclosureTriangleGrouped"}
+	"tab", "DisclosureTriangle", "DisclosureTriangleGrouped"}
 
 // serve returns the base URL of a server with a single page.
 func serve(t *testing.T, page string) string {

@@ -361,11 +361,13 @@ func (b *tab) fitsWidth() {
 	}
 }
 
-// focusable are the elements that the keyboard must reach. A country of the map is reached by the list of countries.
+// focusable are the elements that the Tab key must reach. Countries of the map are reached by the list of countries,
+// and tabs by the arrow keys.
 const focusable = `((listed) => [...document.querySelectorAll(
 	"a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]
 	.filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled && !listed(e) &&
-		(e.closest("dialog") || !document.querySelector("dialog[open]"))))((e) => e.closest(".map") &&
+		(e.closest("dialog") || !document.querySelector("dialog[open]"))))((e) =>
+			e.matches("[role=tab][aria-selected=false]") || e.closest(".map") &&
 			document.querySelector(".ranking button[name=country][value='" +
 				new URL(e.href.baseVal, location).searchParams.get("country") + "']"))`
 

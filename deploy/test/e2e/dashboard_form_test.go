@@ -194,9 +194,10 @@ func TestDashboardReportKeepsPlace(t *testing.T) {
 	b.size(375, 812)
 	b.page("/dashboard/links/0/launch")
 	place := func() float64 {
-		return evaluate[float64](b, `[...document.querySelectorAll("h2")].find((e) => e.textContent === "Browsers")
+		return evaluate[float64](b, `[...document.querySelectorAll("h2")].find((e) => e.textContent === "Devices")
 			.getBoundingClientRect().top`)
 	}
+	b.press("Browsers")
 	evaluate[*struct{}](b, `[...document.querySelectorAll(".ranking button")].find((e) => e.textContent === "Firefox")
 		.scrollIntoView({ block: "center" }), null`)
 	for _, step := range []struct{ control, shows string }{

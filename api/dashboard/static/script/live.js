@@ -85,6 +85,7 @@ function take(html) {
     old.innerHTML = fresh.innerHTML;
     readCharts(chosen);
     readHeat(hour);
+    readTabs();
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     if (scrolled) old.querySelector(".chart-scroll").scrollTop = scrolled;
     if (focused) [...old.querySelectorAll(focused.localName)].find((element) => ["class", "href", "name", "value"].every((name) =>

@@ -11,7 +11,7 @@ const rows = () => [...document.querySelectorAll(".links tbody tr")];
 for (const row of rows()) row.tabIndex = -1;
 
 function keepPlace(control) {
-  const row = control?.closest(".links tbody tr"), within = control?.closest("[data-stay]"), section = within && control.closest("section");
+  const row = control?.closest(".links tbody tr"), within = control?.closest("[data-stay]"), section = within && control.closest(".card");
   const heading = section?.querySelector("h2")?.textContent, from = row ?? (heading ? section : within);
   if (!from) return;
   const place = { page: location.pathname, row: rows().indexOf(row), top: from.getBoundingClientRect().top, stay: within?.dataset.stay, list: heading };

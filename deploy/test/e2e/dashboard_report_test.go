@@ -1,0 +1,45 @@
+//go:build engines
+
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"linkstream/schema/testkit"
+)
+
+// TestDashboardReportTabs chooses lists of a report by tabs. Neither new numbers nor a filter close them.
+func TestDashboardReportTabs(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t).signIn(s)
+	b.page("/dashboard/report")
+	b.press("Countries")
+	b.shows("Germany")
+	for _, move := range []struct{ key, shows string }{{kb.ArrowRight, "German"}, {kb.End, "Busiest"}, {kb.ArrowRight, ""},
+		{kb.ArrowLeft, "Busiest"}, {kb.ArrowLeft, "German"}, {kb.Home, ""}, {kb.ArrowRight, "Austria"}} {
+		b.do(chromedp.KeyEvent(move.key))
+		b.shows(move.shows)
+	}
+	b.hides("Busiest")
+	b.press("Browsers")
+	shown := evaluate[string](b, `document.querySelector(".figure dd").textContent`)
+	s.click(t, "launch", "User-Agent", desktop)
+	testkit.Eventually(t, "there are new numbers", func() bool {
+		return evaluate[string](b, `document.querySelector(".figure dd").textContent`) != shown
+	})
+	b.shows("Austria", "Firefox")
+	if focus := evaluate[string](b, "document.activeElement.textContent"); focus != "Browsers" {
+		t.Errorf("the focus is on %q after new numbers", focus)
+	}
+	b.sees("Austria", "Country: Austria remove", "Firefox")
+	b.page("/dashboard/links/0/launch")
+	b.shows("Austria", "Firefox")
+
+	plain := s.tab(t, withoutScript).signIn(s)
+	plain.page("/dashboard/report")
+	plain.shows("Map of countries", "Austria", "Firefox", "Busiest")
+}
