@@ -18,11 +18,21 @@ import (
 
 // Heights are in CSS pixels, widths in percent of the plot.
 const (
-	plotTop, plotBottom = 12.0, 172.0
+	plotTop, plotBottom = 16.0, 256.0
 	minBar              = 2.0 // minimum height of a bar above 0
 	barGap              = 2.0 // between parts of a bar, so that their colors need not tell them apart
 	maxDates            = 5   // labels below the bars, unless there are only 7
 	maxMonths           = 4   // of them if they have the year
+	minColumns          = 7   // of a chart that begins at a birth, so that the first bar is not as wide as the page
+)
+
+// Figures that a chart draws. Clicks are those of people and of bots, and imported ones.
+const (
+	figureClicks   = ""
+	figurePeople   = "people"
+	figureVisitors = "visitors"
+	figureBots     = "bots"
+	figureImported = "imported"
 )
 
 // maxBars bounds the bars, so that each is two pixels wide on a phone, and pages are small: the table has a row for
@@ -35,21 +45,32 @@ const (
 	perDay, perWeek, perMonth, perQuarter = "day", "week", "month", "quarter"
 )
 
-// chart shows clicks over time: bots stacked on people, and imported clicks on both.
+// chart shows a figure over time. Of clicks, bots are stacked on people, and imported clicks on both.
 type chart struct {
+	Figure  string // that is drawn
 	Unit    string // of a bar
 	Zone    string // in which days begin
 	Summary string // text alternative
 	Bars    []bar
-	People  string // SVG path of all bars, which are 1 apart
+	Columns int    // the plot has room for; at least as many as bars
+	People  string // SVG path of all bars, which are 1 apart; of visitors, if they are drawn
 	Bots    string
 	// Imported is the path of imported clicks, "" without any. Sources has the names of those who have counted them.
 	Imported, Sources string
 	Ticks             []tick
 	Dates             []dateLabel
-	Bottom            string
-	Before            string // width of the time before the first link, "" if the chart begins later
+	Unborn            bool   // there was no link yet
+	Against           string // says in words what the figure is compared with
 }
+
+// Name is the figure's.
+func (c chart) Name() string {
+	return map[string]string{figureClicks: "Clicks", figurePeople: "People", figureVisitors: "Visitors",
+		figureBots: "Bots", figureImported: "Imported clicks"}[c.Figure]
+}
+
+// Title names the figure and the unit.
+func (c chart) Title() string { return c.Name() + " per " + c.Unit }
 
 // UnitTitle is the heading of the table's first column.
 func (c chart) UnitTitle() string {
@@ -113,6 +134,35 @@ func (c chart) HasVisitors() bool {
 	return slices.ContainsFunc(c.Bars, func(b bar) bool { return b.Visitors != nil })
 }
 
+// HasImported reports whether any bar has imported clicks.
+func (c chart) HasImported() bool {
+	return slices.ContainsFunc(c.Bars, func(b bar) bool { return b.Imported > 0 })
+}
+
+// drawn returns the parts of a bar of a figure, from below: people or visitors, bots, and imported clicks.
+func (b bar) drawn(figure string) (parts [3]int64) {
+	switch figure {
+	case figurePeople:
+		return [3]int64{b.People}
+	case figureVisitors:
+		if b.Visitors != nil {
+			parts[0] = *b.Visitors
+		}
+		return parts
+	case figureBots:
+		return [3]int64{0, b.Bots}
+	case figureImported:
+		return [3]int64{0, 0, b.Imported}
+	}
+	return [3]int64{b.People, b.Bots, b.Imported}
+}
+
+// value is what a chart of a figure shows of the bar.
+func (b bar) value(figure string) int64 {
+	parts := b.drawn(figure)
+	return parts[0] + parts[1] + parts[2]
+}
+
 // withSources returns the chart with the names of the sources of its imported clicks.
 func (c chart) withSources(sources []schema.NameCount) chart {
 	names := make([]string, len(sources))
@@ -133,36 +183,51 @@ type dateLabel struct {
 	Minor            bool   // hidden if the plot is narrow
 }
 
-// newChart returns the chart of consecutive days or hours in a time zone. since is the earliest time of a click.
-func newChart(format numbers, zone *time.Location, days []dayClicks, since time.Time) chart {
-	c := chart{Bottom: px(plotBottom), Zone: zone.String()}
+// newChart returns the chart of a figure in consecutive days or hours in a time zone. Without such numbers, it is of
+// clicks. The chart begins at since, the earliest time of a click, or at an earlier click that was imported.
+func newChart(format numbers, zone *time.Location, figure string, days []dayClicks, since time.Time) chart {
+	c := chart{Zone: zone.String(), Figure: figure}
+	all := len(days)
+	days, c.Unborn = fromBirth(days, since.In(zone))
 	c.Unit, c.Bars = barsOf(days)
+	if c.Columns = len(c.Bars); len(days) < all {
+		c.Columns = max(c.Columns, minColumns)
+	}
+	if figure == figureVisitors && !c.HasVisitors() || figure == figureImported && !c.HasImported() {
+		c.Figure = figureClicks
+	}
 	var most bar
 	for _, b := range c.Bars {
-		if b.Total() > most.Total() {
+		if b.value(c.Figure) > most.value(c.Figure) {
 			most = b
 		}
 	}
-	ticks, top := ticksTo(format, most.Total())
+	ticks, top := ticksTo(format, most.value(c.Figure))
 	c.Ticks = ticks
 	for i := range c.Bars {
 		b := &c.Bars[i]
-		b.place(top)
+		b.place(c.Figure, top)
 		c.People += outline(i, b.PeopleY, b.PeopleH)
 		c.Bots += outline(i, b.BotsY, b.BotsH)
 		c.Imported += outline(i, b.ImportedY, b.ImportedH)
 	}
-	c.Dates = datesBelow(c.Bars, c.Unit)
-	c.Summary = summary(format, days, c.Unit, c.Zone, most)
-	first := firstOf(c.Unit, since.In(zone).Format(hourLayout))
-	before := 0
-	for before < len(c.Bars) && c.Bars[before].Name < first {
-		before++
-	}
-	if before > 0 {
-		c.Before = percent(100 * float64(before) / float64(len(c.Bars)))
-	}
+	c.Dates = datesBelow(c.Bars, c.Columns, c.Unit)
+	c.Summary = c.summary(format, days, most)
 	return c
+}
+
+// fromBirth leaves out what is before a time, up to the first click. None is left out if nothing is later.
+func fromBirth(days []dayClicks, since time.Time) (later []dayClicks, unborn bool) {
+	for i, day := range days {
+		unit := perDay
+		if len(day.Date) == len(hourLayout) {
+			unit = perHour
+		}
+		if day.Total() > 0 || day.Date >= firstOf(unit, since.Format(hourLayout[:len(day.Date)])) {
+			return days[i:], false
+		}
+	}
+	return days, len(days) > 0
 }
 
 // hourLayout is the form of a day's date where the day is an hour.
@@ -226,23 +291,21 @@ func firstOf(unit, name string) string {
 	return at.Format(layout)
 }
 
-// place sets the coordinates. top is the end of the axis.
-func (b *bar) place(top int64) {
-	y := plotBottom
-	for _, part := range []struct {
-		clicks int64
-		y, h   *string
-	}{{b.People, &b.PeopleY, &b.PeopleH}, {b.Bots, &b.BotsY, &b.BotsH}, {b.Imported, &b.ImportedY, &b.ImportedH}} {
-		h, above := height(part.clicks, top), y < plotBottom
-		y -= h
-		if *part.y = px(y); above && h >= 2*barGap {
-			h -= barGap
+// place sets the coordinates of what a figure's chart draws, above the axis. top is the end of the axis.
+func (b *bar) place(figure string, top int64) {
+	y, parts := 0.0, b.drawn(figure)
+	for i, part := range []struct{ y, h *string }{
+		{&b.PeopleY, &b.PeopleH}, {&b.BotsY, &b.BotsH}, {&b.ImportedY, &b.ImportedH}} {
+		h, gap := height(parts[i], top), 0.0
+		if y > 0 && h >= 2*barGap {
+			gap = barGap
 		}
-		*part.h = px(h)
+		*part.y, *part.h = px(y+gap), px(h-gap)
+		y += h
 	}
 }
 
-// outline draws a part of bar i as a line downwards. Its width is the stroke's.
+// outline draws a part of bar i as a line upwards. Its width is the stroke's.
 func outline(i int, y, height string) string {
 	if height == "0" {
 		return ""
@@ -315,7 +378,7 @@ func labelledIn(bars []bar, byDay bool) (all []labelled) {
 }
 
 // datesBelow labels some bars, always the last one, at the middle of what a label names.
-func datesBelow(bars []bar, unit string) (labels []dateLabel) {
+func datesBelow(bars []bar, columns int, unit string) (labels []dateLabel) {
 	layout, parts, most, form := "2 Jan", "day", maxDates, time.DateOnly
 	byDay := unit == perHour && len(bars) > 2*25 || unit == perSixHours || unit == perTwelveHours
 	switch {
@@ -336,7 +399,7 @@ func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 		if err != nil {
 			continue
 		}
-		middle := 100 * (float64(all[i].first) + float64(all[i].n)/2) / float64(len(bars))
+		middle := 100 * (float64(all[i].first) + float64(all[i].n)/2) / float64(columns)
 		label := dateLabel{X: percent(middle), Anchor: "middle", Label: at.Format(layout),
 			Name: all[i].name[:len(time.DateOnly)],
 			Form: parts, Minor: len(labels)%2 == 1}
@@ -351,20 +414,22 @@ func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 	return labels
 }
 
-func summary(format numbers, days []dayClicks, unit, zone string, most bar) string {
+// summary says what the chart shows. most is the highest bar.
+func (c chart) summary(format numbers, days []dayClicks, most bar) string {
 	if len(days) == 0 {
 		return "No clicks"
 	}
 	all := sumOf(days)
-	text := fmt.Sprintf("Clicks per %s from %s to %s, %s: %s by people, %s by bots", unit,
-		dateText(days[0].Date), dateText(days[len(days)-1].Date), zone, format.number(all.People), format.number(all.Bots))
+	text := fmt.Sprintf("%s from %s to %s, %s: %s by people, %s by bots", c.Title(), dateText(days[0].Date),
+		dateText(days[len(days)-1].Date), c.Zone, format.number(all.People), format.number(all.Bots))
 	if all.Imported > 0 {
 		text += fmt.Sprintf(", %s imported", format.number(all.Imported))
 	}
-	if most.Total() == 0 {
+	if most.value(c.Figure) == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, format.number(most.Total()), unit, most.Date())
+	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, format.number(most.value(c.Figure)), c.Unit,
+		most.Date())
 }
 
 func percent(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + "%" }

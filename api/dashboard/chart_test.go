@@ -49,15 +49,10 @@ func TestChart(t *testing.T) {
 			t.Errorf("the axis ends at %s, want 80", end.Label)
 		}
 		people, bots := coordinate(t, b.PeopleH), coordinate(t, b.BotsH)
-		if people != 120 || bots != 40-2 {
-			t.Errorf("heights of 60 and 20 are %v and %v, want 120 and 40 less a gap of 2", people, bots)
+		if people != 180 || bots != 60-2 {
+			t.Errorf("heights of 60 and 20 are %v and %v, want 180 and 60 less a gap of 2", people, bots)
 		}
-		botsEnd, peopleBegin := coordinate(t, b.BotsY)+bots, coordinate(t, b.PeopleY)
-		if botsEnd+2 != peopleBegin || peopleBegin+people != coordinate(t, c.Bottom) {
-			t.Errorf("bots end at %v, people begin at %v and end at %v above %s", botsEnd, peopleBegin,
-				peopleBegin+people, c.Bottom)
-		}
-		if c.People != "M1 52v120" || c.Bots != "M1 12v38" {
+		if c.People != "M1 0v180" || c.Bots != "M1 182v58" {
 			t.Errorf("they are drawn as %s and %s", c.People, c.Bots)
 		}
 		if c.Bars[0].PeopleH != "0" || c.Bars[0].BotsH != "0" {
@@ -68,7 +63,7 @@ func TestChart(t *testing.T) {
 		days := daysFrom("2026-11-20", 2, func(i int) (int64, int64) { return 40 * int64(i), 20 * int64(i) })
 		days[1].Imported, days[0].Imported = 20, 40
 		c := dashboard.NewChart(days)
-		if c.People != "M1 92v80" || c.Bots != "M1 52v38" || c.Imported != "M0 92v80M1 12v38" {
+		if c.People != "M1 0v120" || c.Bots != "M1 122v58" || c.Imported != "M0 0v120M1 182v58" {
 			t.Errorf("they are drawn as %s, %s and %s", c.People, c.Bots, c.Imported)
 		}
 		if want := ": 40 by people, 20 by bots, 60 imported; the most, 80, "; !strings.Contains(c.Summary, want) {
@@ -130,18 +125,69 @@ func TestChart(t *testing.T) {
 			}
 		}
 	})
-	t.Run("marks the days before the link existed", func(t *testing.T) {
-		one := func(int) (int64, int64) { return 1, 1 }
-		for _, of := range []struct {
-			days   int
-			since  string
-			before string
-		}{{10, "2026-11-05", "40.00%"}, {10, "2026-11-01", ""}, {10, "2020-01-01", ""}, {14 * 10, "2026-11-20", "14.29%"}} {
+	t.Run("begins at the birth of the link, or at earlier clicks", func(t *testing.T) {
+		for name, of := range map[string]struct {
+			since   string
+			clicks  int // number of the day with clicks
+			first   string
+			columns int
+			unborn  bool
+		}{
+			"in the days":           {"2026-11-05", 9, "2026-11-05", 7, false},
+			"on the last day":       {"2026-11-10", 9, "2026-11-10", 7, false},
+			"on the first day":      {"2026-11-01", 9, "2026-11-01", 10, false},
+			"long ago":              {"2020-01-01", 9, "2026-11-01", 10, false},
+			"after imported clicks": {"2026-11-09", 2, "2026-11-03", 8, false},
+			"after the days":        {"2026-11-11", 10, "2026-11-01", 10, true},
+		} {
 			since, err := time.Parse(time.DateOnly, of.since)
 			testkit.Must(t, err)
-			if c := dashboard.ChartSince(daysFrom("2026-11-01", of.days, one), since.Add(23*time.Hour)); c.Before != of.before {
-				t.Errorf("%d days from 2026-11-01, since %s: %q, want %q", of.days, of.since, c.Before, of.before)
+			days := daysFrom("2026-11-01", 10, func(i int) (int64, int64) { return int64(max(0, 1+i-of.clicks)), 0 })
+			c := dashboard.ChartSince(days, since.Add(23*time.Hour))
+			if c.Bars[0].Name != of.first || c.Columns != of.columns || c.Unborn != of.unborn {
+				t.Errorf("%s: %s, %d columns, unborn %v", name, c.Bars[0].Name, c.Columns, c.Unborn)
 			}
+		}
+		var hours []dashboard.Day
+		for i := range 24 {
+			hours = append(hours, dashboard.Day{Date: time.Date(2026, 11, 1, i, 0, 0, 0, time.UTC).Format("2006-01-02 15:04")})
+		}
+		born := time.Date(2026, 11, 1, 14, 37, 0, 0, time.UTC)
+		if c := dashboard.ChartSince(hours, born); c.Bars[0].Name != "2026-11-01 14:00" || len(c.Bars) != 10 {
+			t.Errorf("%d hours from %s", len(c.Bars), c.Bars[0].Name)
+		}
+		days := daysFrom("2026-11-01", 10, func(int) (int64, int64) { return 0, 0 })
+		c := dashboard.ChartSince(days, born.AddDate(0, 0, 8))
+		if x := c.Dates[len(c.Dates)-1].X; x != "7.14%" { // the middle of the first of seven columns
+			t.Errorf("the first of %d dates is at %s", len(c.Dates), x)
+		}
+	})
+	t.Run("draws one figure", func(t *testing.T) {
+		days := daysFrom("2026-11-20", 2, func(i int) (int64, int64) { return 40 * int64(i), 20 * int64(i) })
+		days[0].Visitors, days[1].Visitors = new(int64), new(int64(30))
+		for figure, want := range map[string]struct{ title, people, bots, top string }{
+			"":         {"Clicks per day", "M1 0v160", "M1 162v78", "60"},
+			"people":   {"People per day", "M1 0v240", "", "40"},
+			"visitors": {"Visitors per day", "M1 0v240", "", "30"},
+			"bots":     {"Bots per day", "", "M1 0v240", "20"},
+			"imported": {"Clicks per day", "M1 0v160", "M1 162v78", "60"}, // there are none
+		} {
+			c := dashboard.ChartOf(figure, days, time.Time{})
+			top := c.Ticks[len(c.Ticks)-1].Label
+			if c.Title() != want.title || c.People != want.people || c.Bots != want.bots || top != want.top {
+				t.Errorf("%s: %s, %s, %s up to %s", figure, c.Title(), c.People, c.Bots, top)
+			}
+			if !strings.Contains(c.Summary, "40 by people, 20 by bots; the most, "+want.top) {
+				t.Errorf("%s: the summary is %q", figure, c.Summary)
+			}
+		}
+		days[0].Imported, days[1].Visitors, days[0].Visitors = 5, nil, nil
+		if c := dashboard.ChartOf("imported", days, time.Time{}); c.Title() != "Imported clicks per day" || c.Bots != "" ||
+			c.Imported != "M0 0v200" {
+			t.Errorf("%s, %s", c.Title(), c.Imported)
+		}
+		if c := dashboard.ChartOf("visitors", days, time.Time{}); c.Figure != "" {
+			t.Errorf("without visitors: %s", c.Title())
 		}
 	})
 	t.Run("has its counts in words", func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 
 // For tests of the parts of pages.
 var (
-	NewChart     = func(days []dayClicks) chart { return newChart(english, time.UTC, days, time.Time{}) }
-	ChartSince   = func(days []dayClicks, since time.Time) chart { return newChart(english, time.UTC, days, since) }
+	NewChart     = func(days []dayClicks) chart { return ChartOf(figureClicks, days, time.Time{}) }
+	ChartSince   = func(days []dayClicks, since time.Time) chart { return ChartOf(figureClicks, days, since) }
 	TicksTo      = func(greatest int64) ([]tick, int64) { return ticksTo(english, greatest) }
 	Number       = english.number
 	ReadDays     = readDays
@@ -33,6 +33,11 @@ var (
 	BulkByAccount     = bulkByAccount
 	PasswordByAccount = passwordByAccount
 )
+
+// ChartOf returns the chart of a figure.
+func ChartOf(figure string, days []dayClicks, since time.Time) chart {
+	return newChart(english, time.UTC, figure, days, since)
+}
 
 type (
 	Counter = counter

@@ -73,14 +73,17 @@ func TestOverview(t *testing.T) {
 		for _, link := range []schema.Link{first, second} {
 			testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{Tags: &[]string{"all"}}, now))
 		}
-		figure := regexp.MustCompile(`[^>]+</span> from [\d,]+ [^<]+`)
-		onOverview := figure.FindAllString(b.get("/dashboard").body, -1)
+		figure := regexp.MustCompile(`([^>]+</span> from [\d,]+) ?([^<]*)`)
+		against := regexp.MustCompile(`>Clicks ((in the previous|yesterday)[^<]*)`)
+		onOverview := figure.FindAllStringSubmatch(b.get("/dashboard").body, -1)
 		shared := b.share(t, "tag", "all")
 		for place, days := range []int{1, 7, 30} {
 			query := "from=" + now.AddDate(0, 0, 1-days).Format(time.DateOnly) + "&to=" + now.Format(time.DateOnly)
 			for _, path := range []string{"/dashboard/report?", "/dashboard/report?tag=all&", shared + "?"} {
-				if got := figure.FindString(b.get(path + query).body); got != onOverview[place] {
-					t.Errorf("%s compares by %q, the overview by %q", path+query, got, onOverview[place])
+				body := b.get(path + query).body
+				got, words := figure.FindStringSubmatch(body), against.FindStringSubmatch(body)
+				if want := onOverview[place]; got == nil || words == nil || got[1] != want[1] || words[1] != want[2] {
+					t.Errorf("%s compares by %q %q, the overview by %q", path+query, got, words, want)
 				}
 			}
 		}

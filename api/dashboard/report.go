@@ -80,6 +80,7 @@ type clickReport struct {
 	Last     string // day
 	Counter  counter
 	Visitors *int64 // nil if they are not known
+	Figures  []figure
 	Nothing  string // why there are no clicks, if the reader may have mistyped something; "" otherwise
 	Chart    chart
 	Cards    []reportCard
@@ -148,7 +149,7 @@ func (p *reportPage) ask(c *call) (asked clickreport.Request, some []int64, inva
 		filter := slices.Contains(schema.Dimensions(), schema.Dimension(field))
 		return value, args.Has(field) && (filter || value != "") // an empty field of the form is one that was left out
 	}
-	p.Form.ByYear = c.query(fieldCompare) == compareYear
+	p.Form.ByYear, p.Form.Figure = c.query(fieldCompare) == compareYear, figureNamed(c.query(fieldShow))
 	p.choosePeriod(c, clickreport.DateOf(c.now()))
 	asked, invalid = clickreport.Parse(value, c.now())
 	if some, err = p.selectLinks(c, value, invalid); err != nil || len(invalid) > 0 {
@@ -219,8 +220,8 @@ func (d *Dashboard) clickReport(
 		return nil, ofClicks(err)
 	}
 	report := &clickReport{Visitors: got.Totals.Visitors, First: page.Form.From, Last: page.Form.To,
-		Chart: newChart(c.numbers(), asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)).
-			withSources(got.Sources),
+		Chart: newChart(c.numbers(), asked.Zone, page.Form.Figure, pointsOf(got.Series, asked.Interval),
+			page.since(c)).withSources(got.Sources),
 		Progress: d.progress(c)}
 	if page.Link != nil {
 		counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, []int64{page.Link.ID})
@@ -233,10 +234,10 @@ func (d *Dashboard) clickReport(
 	if err := d.compare(ctx, c, some, page.Form.ByYear, page.since(c), counters, asked); err != nil {
 		return nil, err
 	}
-	report.Counter = counters[0]
-	if report.Counter.Sum.Total() == 0 {
+	if report.Counter = counters[0]; report.Counter.Sum.Total() == 0 {
 		report.Nothing = page.nothing(some)
 	}
+	report.Figures = page.figures(asked, report)
 	week, err := asked.Week(ctx, d.Clicks, c.account.ID, some)
 	if err != nil {
 		return nil, ofClicks(err)

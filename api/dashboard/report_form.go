@@ -20,6 +20,7 @@ type reportForm struct {
 	ByHour   bool
 	Filters  []reportFilter // repeated by hidden fields
 	ByYear   bool           // the report is compared with the year before
+	Figure   string         // that the chart draws
 	Period   period         // the zero period if From and To were asked for
 
 	// Of the report of all links.
@@ -161,6 +162,9 @@ func (p *reportPage) query(asked clickreport.Request, filters map[schema.Dimensi
 	}
 	if p.Form.ByYear {
 		values.Set(fieldCompare, compareYear)
+	}
+	if p.Form.Figure != figureClicks {
+		values.Set(fieldShow, p.Form.Figure)
 	}
 	if limit != clickreport.DefaultTop {
 		values.Set(clickreport.FieldLimit, strconv.Itoa(limit))

@@ -122,7 +122,7 @@ func withoutReport(err error) error {
 func (c *call) sharedQuery() string {
 	known := url.Values{}
 	fields := []string{clickreport.FieldFrom, clickreport.FieldTo, clickreport.FieldZone, clickreport.FieldInterval,
-		fieldPeriod, fieldCompare}
+		fieldPeriod, fieldCompare, fieldShow}
 	for _, by := range schema.Dimensions() {
 		if !c.hides(by) { // a filter would tell whether a guess is right
 			fields = append(fields, string(by))

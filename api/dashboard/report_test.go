@@ -19,7 +19,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-var bars = regexp.MustCompile(`viewBox="0 0 (\d+) 196"`)
+var bars = regexp.MustCompile(`viewBox="0 0 (\d+) 280"`)
 
 // barsOn returns how many bars the chart on a page has.
 func barsOn(page string) int {
@@ -99,7 +99,7 @@ func TestReport(t *testing.T) {
 	t.Run("counts the days that were asked for", func(t *testing.T) {
 		page := b.get(of(""))
 		page.want(t, http.StatusOK,
-			"Clicks 19 +90% from 10 in the previous day People 16 +60% from 10 Bots 3", "Firefox 75% 12",
+			"Clicks 19 +90% from 10 People 16 +60% from 10 Bots 3 0 before", "Firefox 75% 12",
 			"Germany 75% 12", "Desktop 75% 12 Mobile 25% 4", "news.example 75% 12", "Operating systems", "Languages",
 			"Days are in UTC")
 		wantHarmless(t, page)
