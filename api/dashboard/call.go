@@ -31,6 +31,7 @@ type call struct {
 	account schema.Account // the zero value unless signedIn
 	session schema.Session
 	share   *schema.Share // whose report is read, by nobody who is signed in: account is its owner; nil on other pages
+	brand   *brand        // of the domain whose report is shared; nil: the service's
 	csrf    string        // the session's CSRF token; every form carries it
 
 	location *time.Location // see zone; nil until it is asked for

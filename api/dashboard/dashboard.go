@@ -90,6 +90,7 @@ func (d *Dashboard) routes() {
 		c.http.SetBodyString(agentsText)
 		return nil
 	})
+	d.route(fasthttp.MethodGet, pathBrand+"{file}", admitNobody, request.Constant, d.answerBrand)
 	d.router.GET(assetRoot+"{file}", d.serveAsset)
 	d.router.HEAD(assetRoot+"{file}", d.serveAsset)
 	d.prices[fasthttp.MethodGet+" "+assetRoot+"{file}"] = request.Constant

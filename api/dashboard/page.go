@@ -88,7 +88,8 @@ type view struct {
 	Suspended bool           // the account
 	Zone      *time.Location // of all times on the page
 	Nav, Menu []navItem
-	Shared    bool // the page is for readers of a shared report, and leads nowhere else
+	Shared    bool   // the page is for readers of a shared report, and leads nowhere else
+	Brand     *brand // of the page; nil: the service's
 }
 
 // pager is the place of a page in a list.
@@ -143,7 +144,7 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 
 func (d *Dashboard) view(c *call, data any, p problems) view {
 	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp, Zone: time.UTC,
-		Shared: c.route == pathShared}
+		Shared: c.route == pathShared, Brand: c.brand}
 	if c.share != nil {
 		v.Zone = c.zone()
 	}

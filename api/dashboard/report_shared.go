@@ -183,6 +183,9 @@ func (d *Dashboard) showSharedReport(c *call) error {
 // sharedReport returns the page of the call's share.
 func (d *Dashboard) sharedReport(c *call) (page reportPage, err error) {
 	page.Share, page.Form.Action = &sharedPart{At: time.Now()}, string(c.http.URI().PathOriginal())
+	if err := d.brandShared(c); err != nil {
+		return page, err
+	}
 	if c.share.LinkID == 0 {
 		hosts, err := d.hostsOf(c)
 		page.Share.Of = d.subjectOf(*c.share, hosts)
@@ -201,6 +204,21 @@ func (d *Dashboard) sharedReport(c *call) (page reportPage, err error) {
 	}
 	page.Link = &link
 	return page, nil
+}
+
+// brandShared gives the page the brand of the share's domain. Pages of the default domain, and of all domains, have the
+// service's.
+func (d *Dashboard) brandShared(c *call) error {
+	if c.share.DomainID == nil || *c.share.DomainID == 0 {
+		return nil
+	}
+	domains, err := d.DB.Domains(c.ctx, c.account.ID)
+	for _, domain := range domains {
+		if domain.ID == *c.share.DomainID {
+			c.brand = newBrand(domain)
+		}
+	}
+	return err
 }
 
 // sharedPart is shown by the page of a shared report instead of the owner's buttons.
