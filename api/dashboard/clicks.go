@@ -103,6 +103,9 @@ type share struct {
 	Value string // of the field
 	By    string // dimension of a name; "" otherwise
 	Raw   string // name as it is stored
+
+	Within []share // names that the row has together, and how many more there are
+	More   int
 }
 
 func newShare(name string, total, all int64) share {

@@ -314,9 +314,6 @@ func (p *reportPage) ranking(
 	for i, name := range names {
 		r.Rows[i].By, r.Rows[i].Raw = string(by), name.Name
 	}
-	if p.Share == nil {
-		r.File, r.List = p.file(), string(by)
-	}
 	if _, filtered := asked.Filter[by]; !filtered {
 		for i, name := range names {
 			r.Rows[i].Field, r.Rows[i].Value = string(by), name.Name
@@ -327,8 +324,9 @@ func (p *reportPage) ranking(
 		row.Bots = true
 		r.Rows = append(r.Rows, row)
 	}
+	r.List = string(by)
 	if p.Share == nil {
-		r.All = allOf(asked, n, words.Title)
+		r.File, r.All = p.file(), allOf(asked, n, words.Title)
 	}
 	return r
 }

@@ -74,6 +74,9 @@ func (p *reportPage) panels(c *call, asked clickreport.Request, by schema.Dimens
 	if _, filtered := asked.Filter[by]; !filtered && clickreport.WordsOf(by).Rare && !isNamed(names) || c.hides(by) {
 		return nil // most links have neither rules nor variants nor UTM parameters
 	}
+	if by == schema.ByCampaign {
+		return p.campaigns(asked, names, got.Totals.Period)
+	}
 	return []panel{{ranking: p.ranking(asked, by, names, got.Totals.Period), Key: string(by)}}
 }
 

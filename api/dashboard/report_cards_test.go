@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"linkstream/schema/testkit"
 )
 
 func TestReportCards(t *testing.T) {
@@ -45,4 +47,33 @@ func TestReportCards(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Names of campaigns have three parts, each of which has a list.
+func TestReportOfCampaigns(t *testing.T) {
+	s := start(t)
+	link := s.addLink(t, "sale", "https://example.org/")
+	for campaign, times := range map[string]int{"letter / email / spring": 6, "letter / email / autumn": 3,
+		"ads / - / spring": 2, "ads": 1, "": 7, "Other": 1} {
+		s.count(t, click{link: link, at: s.now(), times: times, campaign: campaign})
+	}
+	b := s.signedIn(t)
+	b.get("/dashboard/report").want(t, http.StatusOK,
+		"Campaign sources Name Share Clicks letter letter / email / spring 6 letter / email / autumn 3 45% 9 None 35% 7 "+
+			"ads ads / - / spring 2 ads 1 15% 3 Other 5% 1 CSV",
+		"Campaign mediums Name Share Clicks None None 7 ads / - / spring 2 ads 1 50% 10 email letter / email / spring 6 "+
+			"letter / email / autumn 3 45% 9 Other 5% 1 CSV",
+		"Campaign names Name Share Clicks None None 7 ads 1 40% 8 spring letter / email / spring 6 ads / - / spring 2 "+
+			"40% 8 autumn 15% 3 Other 5% 1 CSV")
+	b.choose("campaign", "letter / email / autumn").want(t, http.StatusOK, "Clicks 3",
+		"Campaign: letter / email / autumn remove", "Campaign sources Name Share Clicks letter 100% 3 CSV")
+	csv := b.get("/dashboard/report.csv?list=campaign_name").body
+	testkit.Equal(t, "file", csv, "\ufeffcampaign_name,people\nNone,8\nspring,8\nautumn,3\nOther,1\n")
+
+	for i := range 100 {
+		s.count(t, click{link: link, at: s.now(), campaign: fmt.Sprintf("letter / email / %02d", i)})
+	}
+	const some = "Of the 100 campaigns with the most clicks"
+	b.get("/dashboard/report").want(t, http.StatusOK, some, "All campaign names", "and 91 more")
+	b.get("/dashboard/report?limit=1000").lacks(t, some, "91 more")
 }

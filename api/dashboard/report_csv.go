@@ -60,6 +60,11 @@ func (d *Dashboard) downloadReport(c *call) error {
 		name = page.Link.fileName("")
 	}
 	by := schema.Dimension(list)
+	part := slices.IndexFunc(campaignParts, func(p campaignPart) bool { return p.list == list })
+	if part >= 0 {
+		by = schema.ByCampaign
+		got.Names[by], _ = byPart(got.Names[by], part)
+	}
 	if list != "" && !slices.Contains(schema.Dimensions(), by) {
 		return errNoPage
 	}
@@ -69,7 +74,7 @@ func (d *Dashboard) downloadReport(c *call) error {
 	c.attach(name+"-"+asked.From.Format(time.DateOnly)+"-"+asked.To.Format(time.DateOnly)+".csv",
 		"text/csv; charset=utf-8; header=present")
 	if list != "" {
-		return writeNames(c.http, by, got.Names[by])
+		return writeNames(c.http, list, clickreport.WordsOf(by), got.Names[by])
 	}
 	return writeCSV(c.http, pointsOf(got.Series, asked.Interval))
 }
@@ -98,8 +103,8 @@ func writeCSV(w io.Writer, days []dayClicks) error {
 }
 
 // writeNames writes a header and a line per name, most frequent first, with the clicks of people.
-func writeNames(w io.Writer, by schema.Dimension, names []schema.NameCount) error {
-	words, lines := clickreport.WordsOf(by), [][]string{{csvfile.BOM + string(by), "people"}}
+func writeNames(w io.Writer, list string, words clickreport.Words, names []schema.NameCount) error {
+	lines := [][]string{{csvfile.BOM + list, "people"}}
 	for _, name := range names {
 		lines = append(lines, []string{csvfile.Guard(words.Shown(name.Name)), strconv.FormatInt(name.Total, 10)})
 	}

@@ -12,10 +12,11 @@ import (
 
 // ranking is a list of names by frequency.
 type ranking struct {
-	Title, Hint string
+	Title, Hint string // Hint says what the rows are of, or why there are none
 	Rows        []share
 	All         string     // words for the page with more rows; "" if these are all
-	File, List  string     // path of the download and the list's name in its query; "" without a download
+	File        string     // path of the download; "" without one
+	List        string     // its name in the query of the download
 	Fields      url.Values // that the query keeps if a row is chosen; nil if they are those of the page
 }
 

@@ -94,7 +94,7 @@ func TestSharedReports(t *testing.T) {
 		s.count(t, click{link: behaved, at: s.now(), times: 4, route: "phones", campaign: "zebra / mail / launch"},
 			click{link: behaved, at: s.now(), campaign: "other"})
 		shown := owner.share(t, "hash", "behaved", "domain_id", "0")
-		s.browser(t).get(shown).want(t, http.StatusOK, "leads to https://target.example/", "zebra / mail / launch", "phones")
+		s.browser(t).get(shown).want(t, http.StatusOK, "leads to https://target.example/", "zebra 80% 4", "phones")
 		for i, scope := range [][]string{{"hash", "behaved", "domain_id", "0"}, {"tag", "spring"}, {"domain_id", "0"}, {}} {
 			reader := s.browser(t)
 			reader.fields = http.Header{"X-Forwarded-For": {fmt.Sprintf("192.0.2.%d", i)}}

@@ -75,6 +75,8 @@ var (
 		{string(schema.Tablet), 4}, {string(schema.Other), 2}}
 	filledReferrers = []share{{"", 38}, {"news.ycombinator.com", 17}, {"www.linkedin.com", 13}, {"www.google.com", 12},
 		{"github.com", 8}, {"www.reddit.com", 6}, {"mail.example.org", 4}, {"t.co", 2}}
+	filledCampaigns = map[string]string{"www.linkedin.com": "linkedin / social / launch",
+		"mail.example.org": "newsletter / email / launch", "www.reddit.com": "newsletter / email / autumn"}
 	filledCountries = []share{{"DE", 27}, {"US", 22}, {"AT", 13}, {"FR", 9}, {"GB", 8}, {"NL", 6}, {"IN", 5}, {"BR", 4},
 		{"JP", 3}, {"", 2}, {"SE", 1}}
 	filledSystems   = []share{{"iOS", 30}, {"Android", 26}, {"Windows", 24}, {"macOS", 12}, {"Linux", 6}, {"Other", 2}}
@@ -265,6 +267,7 @@ func (f *filler) click(linkID int64, at time.Time) {
 	b.Browser = append(b.Browser, f.one(filledBrowsers[device]))
 	b.Referrer = append(b.Referrer, f.one(filledReferrers))
 	b.Country = append(b.Country, f.one(filledCountries))
+	b.Campaign = append(b.Campaign, filledCampaigns[b.Referrer[len(b.Referrer)-1]])
 	b.OS, b.Language = append(b.OS, f.one(filledSystems)), append(b.Language, f.one(filledLanguages))
 }
 
