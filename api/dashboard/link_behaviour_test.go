@@ -1,8 +1,10 @@
 package dashboard_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"linkstream/schema"
@@ -93,7 +95,36 @@ func TestChips(t *testing.T) {
 	const path = "/dashboard/links/0/chips"
 	fields := append([]string{"long_url", "https://example.org/", "password", "open sesame"}, ruled...)
 	b.edit(path, fields...).wantTo(t, path)
-	b.get(path).want(t, http.StatusOK, "Password", "1,000 of 1,000 left", "A/B 70/30", "1 rule", "Paths: append")
+	want := []string{"Password", "1,000 of 1,000 left", "A/B 70/30", "1 rule", "Paths: append"}
+	b.get(path).want(t, http.StatusOK, want...)
+	b.get("/dashboard/links").want(t, http.StatusOK, want...)
+}
+
+// What is left of limits is asked for once for all rows, and only if one has a limit.
+func TestChipsOfRows(t *testing.T) {
+	var asked atomic.Int64
+	s := startFaulty(t, func(_ context.Context, method string) error {
+		if method == "LimitUse" {
+			asked.Add(1)
+		}
+		return nil
+	})
+	link := s.addLink(t, "plain", "https://example.org/")
+	b := s.signedIn(t)
+	b.get("/dashboard/links")
+	testkit.Equal(t, "questions without a limit", asked.Load(), 0)
+	end := s.now().AddDate(0, 1, 0).UTC()
+	testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{ExpiresAt: &end}, link.CreatedAt))
+	for _, hash := range []string{"some", "more"} {
+		b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", hash, "max_clicks", "100").
+			want(t, http.StatusSeeOther)
+	}
+	page := b.get("/dashboard/links")
+	page.want(t, http.StatusOK, "ends "+end.Format("2 Jan 2006"))
+	testkit.Equal(t, "rows with a limit", strings.Count(page.text(), "100 of 100 left"), 2)
+	testkit.Equal(t, "questions", asked.Load(), 1)
+	b.get("/dashboard/links?part=counts").want(t, http.StatusOK)
+	testkit.Equal(t, "questions of a poll", asked.Load(), 1)
 }
 
 func TestBehaviour(t *testing.T) {

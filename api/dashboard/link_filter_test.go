@@ -53,7 +53,7 @@ func TestFilters(t *testing.T) {
 		page := b.get("/dashboard/links?" + query)
 		page.want(t, http.StatusOK)
 		var found []string
-		for _, part := range strings.Split(page.body, `<span class="alias">`)[1:] {
+		for _, part := range strings.Split(page.body, `<span class=alias>`)[1:] {
 			found = append(found, part[:strings.IndexByte(part, '<')])
 		}
 		if got := strings.Join(found, " "); got != want {

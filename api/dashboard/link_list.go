@@ -82,6 +82,13 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 			d.warnWithout("links", err)
 		}
 	}
+	d.addChips(c, page.Links)
+	for i, link := range page.Links {
+		if !link.ExpiresAt.IsZero() && !link.Expired() {
+			when := timeElement(link.ExpiresAt.In(c.zone()))
+			page.Links[i].Chips = append(link.Chips, linkChip{"timer", "ends ", when})
+		}
+	}
 	page.States = stateOptions(page.State)
 	domains, err := d.DB.Domains(c.ctx, c.account.ID)
 	page.Domains = d.domainOptions(page.Domain, verified(domains))

@@ -164,6 +164,10 @@ func wantHarmless(t *testing.T, page answer) {
 	}
 }
 
+// usualBehaviours are those of links on a usual page of the list.
+var usualBehaviours = []*schema.Behaviour{nil, {MaxClicks: 100}, {Password: 1}, {Variants: []schema.Variant{
+	{Name: "a", URL: "https://example.org/a", Weight: 60}, {Name: "b", URL: "https://example.org/b", Weight: 40}}}}
+
 func TestListOfLinks(t *testing.T) {
 	s := start(t)
 	s.addForeign(t)
@@ -211,6 +215,7 @@ func TestListOfLinks(t *testing.T) {
 				CreatedAt: time.Now().UTC(),
 				URL:       "https://www.example.org/articles/2026/11/a-common-address?utm_source=newsletter",
 				Title:     "An article with a title of fifty or so characters", Tags: []string{"newsletter", "november"}}
+			link.Behaviour = usualBehaviours[i%len(usualBehaviours)]
 			testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 			for day := range 14 {
 				s.count(t, click{link: link, at: s.now().AddDate(0, 0, -day), times: 50 + day})

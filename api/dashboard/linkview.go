@@ -1,9 +1,8 @@
 package dashboard
 
 import (
-	"fmt"
+	"html/template"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,9 +24,9 @@ type linkView struct {
 	Prefix   string // what precedes the alias in Name, with the slash
 	Path     string // of its page
 	State    linkState
-	Clicks   string // as pages show them
-	Days     spark  // its clicks of some days, in lists
-	Left     *int64 // of its click limit, if it has one and the page says so
+	Clicks   string     // as pages show them
+	Days     spark      // its clicks of some days, in lists
+	Chips    []linkChip // what it does besides leading to its long URL, where pages say so
 }
 
 // linkState is what pages say of whether a link works.
@@ -166,56 +165,58 @@ func (d *Dashboard) topLinks(c *call, counts []schema.LinkCount) ([]topLink, err
 	return top, nil
 }
 
-// addLeft sets what is left of the click limits of links. If the store does not say, pages show the limits.
-func (d *Dashboard) addLeft(c *call, views ...*linkView) {
+// linkChip says in a word what is set for a link, and when that will be.
+type linkChip struct {
+	Icon, Text string
+	When       template.HTML
+}
+
+// addChips sets the chips of links. If the store does not say what is left of click limits, chips say the limits.
+func (d *Dashboard) addChips(c *call, links []linkView) {
 	var limited []int64
-	for _, view := range views {
-		if view.Behaviour != nil && view.Behaviour.MaxClicks != 0 {
-			limited = append(limited, view.ID)
+	for _, link := range links {
+		if link.Behaviour != nil && link.Behaviour.MaxClicks != 0 {
+			limited = append(limited, link.ID)
 		}
 	}
-	if len(limited) == 0 {
-		return
+	var use map[int64]schema.LimitUse
+	if len(limited) > 0 {
+		use, _ = d.DB.LimitUse(c.ctx, limited)
 	}
-	use, err := d.DB.LimitUse(c.ctx, limited)
-	for _, view := range views {
-		if err == nil && slices.Contains(limited, view.ID) {
-			view.Left = new(max(0, view.Behaviour.MaxClicks-use[view.ID].Spent))
-		}
+	for i := range links {
+		links[i].Chips = chipsOf(links[i].Link, use)
 	}
 }
 
-// linkChip says in a word what is set for a link.
-type linkChip struct{ Icon, Text string }
-
-// Chips returns what a link does besides leading to its long URL.
-func (l linkView) Chips() (chips []linkChip) {
-	e := l.Behaviour
+// chipsOf returns the chips of a link. use is nil if it is not known.
+func chipsOf(link schema.Link, use map[int64]schema.LimitUse) (chips []linkChip) {
+	e := link.Behaviour
 	if e == nil {
 		e = new(schema.Behaviour)
 	}
+	add := func(icon, text string) { chips = append(chips, linkChip{Icon: icon, Text: text}) }
 	if e.Password != 0 {
-		chips = append(chips, linkChip{"lock", "Password"})
+		add("lock", "Password")
 	}
-	if e.MaxClicks != 0 {
-		limit := "Limit " + english.number(e.MaxClicks)
-		if l.Left != nil {
-			limit = fmt.Sprintf("%s of %s left", english.number(*l.Left), english.number(e.MaxClicks))
-		}
-		chips = append(chips, linkChip{"gauge", limit})
+	switch limit := english.number(e.MaxClicks); {
+	case e.MaxClicks == 0:
+	case use == nil:
+		add("gauge", "Limit "+limit)
+	default:
+		add("gauge", english.number(max(0, e.MaxClicks-use[link.ID].Spent))+" of "+limit+" left")
 	}
 	var weights []string
 	for _, v := range e.Variants {
 		weights = append(weights, strconv.Itoa(v.Weight))
 	}
 	if len(weights) > 0 {
-		chips = append(chips, linkChip{"split", "A/B " + strings.Join(weights, "/")})
+		add("split", "A/B "+strings.Join(weights, "/"))
 	}
 	if n := len(e.Rules); n > 0 {
-		chips = append(chips, linkChip{"route", english.counted(int64(n), "rule", "rules")})
+		add("route", english.counted(int64(n), "rule", "rules"))
 	}
-	if mode, _ := e.Paths(l.URL); mode != schema.PathDefault {
-		chips = append(chips, linkChip{"git-branch", "Paths: " + string(mode)})
+	if mode, _ := e.Paths(link.URL); mode != schema.PathDefault {
+		add("git-branch", "Paths: "+string(mode))
 	}
 	return chips
 }

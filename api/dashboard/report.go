@@ -125,8 +125,9 @@ func (d *Dashboard) newReportPage(c *call) (page reportPage, err error) {
 	if c.http.UserValue("hash") != nil {
 		var link linkView
 		if link, err = d.ownLink(c); err == nil {
-			d.addLeft(c, &link)
-			page.Link, page.Form.Action = &link, link.Path
+			links := []linkView{link}
+			d.addChips(c, links)
+			page.Link, page.Form.Action = &links[0], link.Path
 		}
 	}
 	return page, err

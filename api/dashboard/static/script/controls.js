@@ -12,6 +12,7 @@ function showCopies(within) {
   for (const button of within.querySelectorAll("button[data-copy]")) {
     const label = button.textContent;
     button.hidden = false;
+    if (button.value && label === "Copy") button.ariaLabel = `Copy ${button.value.replace(/^https?:\/\//, "")}`;
     button.addEventListener("click", async () => {
       const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button.value ? button : button.closest("td").querySelector("[value]");
       button.textContent = await copy((source.value ?? source.textContent).trim(), button) ? "Copied" : "Press Ctrl+C";
