@@ -127,12 +127,15 @@ func AddDays(at time.Time, n int) time.Time {
 type Comparison struct {
 	From, End time.Time
 	Clicks    schema.Period
-	Part      bool // the report's last day is not over, so that the comparison ends at the same time of day
+	Part      bool    // the report's last day is not over, so that the comparison ends at the same time of day
+	Series    []Count // of the report's periods that had begun; nil if several reports are compared, or it is not known
+	Visitors  *int64  // nil likewise
 }
 
 // Compare counts the clicks of a link, or with links the clicks of an account, with the filter of the reports, in the
 // days before each report, or in the same days of the year before. If a report's last day is not over at now, the same
-// part of the days is compared. Old clicks whose stored time is a UTC day are compared by UTC day.
+// part of the days is compared. Old clicks whose stored time is a UTC day are compared by UTC day. A single report is
+// compared by its periods, too.
 func Compare(ctx context.Context, store schema.ReportStore, account int64, links []int64, year bool, now time.Time,
 	reports ...Request) ([]Comparison, error) {
 	detail, err := store.ReportDetail(ctx)
@@ -151,6 +154,11 @@ func Compare(ctx context.Context, store schema.ReportStore, account int64, links
 		}
 		q.Bounds = append(q.Bounds, ranges[i][:]...)
 	}
+	var steps []time.Time
+	if len(reports) == 1 {
+		steps = reports[0].steps(ranges[0], year, compared[0].From.Before(detail.Hours))
+		q.Bounds, q.Visitors = append(q.Bounds, steps...), true
+	}
 	slices.SortFunc(q.Bounds, time.Time.Compare)
 	if q.Bounds = slices.Compact(q.Bounds); len(q.Bounds) < 2 { // the report has just begun
 		return compared, nil
@@ -167,22 +175,77 @@ func Compare(ctx context.Context, store schema.ReportStore, account int64, links
 			}
 		}
 	}
+	if len(reports) == 1 {
+		compared[0].count(q, got, steps)
+	}
 	return compared, nil
+}
+
+// steps returns the bounds of the report's periods in the time that it is compared with: of the same days and hours,
+// but none after the end. They are UTC days if byDay; hours are not known then.
+func (r Request) steps(of [2]time.Time, year, byDay bool) []time.Time {
+	if byDay && r.Interval == Hour {
+		return nil
+	}
+	steps := r.Bounds()
+	for i, at := range steps {
+		day := DateOf(at)
+		at = r.back(day, year).Add(at.Sub(StartOf(day, r.Zone)))
+		if byDay {
+			at = DateOf(at)
+		}
+		least := of[0]
+		if i > 0 {
+			least = steps[i-1] // a clock that is changed must not go back
+		}
+		switch steps[i] = Bound(at); {
+		case i == len(steps)-1 || steps[i].After(of[1]):
+			steps[i] = of[1]
+		case i == 0 || steps[i].Before(least):
+			steps[i] = least
+		}
+	}
+	return steps
+}
+
+// count sets the numbers of periods. Visitors are those of the whole query.
+func (c *Comparison) count(q schema.ReportQuery, got schema.Report, steps []time.Time) {
+	known := got.Visitors != nil
+	for i := 1; i < len(steps) && steps[i-1].Before(q.End()); i++ {
+		var sum Count
+		visitors := int64(0)
+		for n := q.Period(steps[i-1]); q.Bounds[n].Before(steps[i]); n++ {
+			sum.Add(got.Series[n])
+			if got.Visitors != nil {
+				visitors += got.Visitors.Series[n]
+			}
+		}
+		if got.Visitors != nil {
+			sum = newCount(sum.Period, visitors)
+		}
+		known = known && sum.Visitors != nil
+		c.Series = append(c.Series, sum)
+	}
+	if known && len(c.Series) > 0 {
+		c.Visitors = &got.Visitors.Total
+	}
+}
+
+// back returns the beginning of a day's counterpart in the time that the report is compared with.
+func (r Request) back(day time.Time, year bool) time.Time {
+	if year {
+		return StartOf(day.AddDate(-1, 0, 0), r.Zone)
+	}
+	return StartOf(day.AddDate(0, 0, -r.Days()), r.Zone)
 }
 
 // comparison returns the time that the report is compared with at now.
 func (r Request) comparison(year bool, now time.Time) (c Comparison) {
-	back := func(day time.Time) time.Time {
-		if year {
-			return StartOf(day.AddDate(-1, 0, 0), r.Zone)
-		}
-		return StartOf(day.AddDate(0, 0, -r.Days()), r.Zone)
-	}
 	after := r.To.AddDate(0, 0, 1)
-	c.From, c.End = back(r.From), back(after)
+	c.From, c.End = r.back(r.From, year), r.back(after, year)
 	if c.Part = now.Before(StartOf(after, r.Zone)) && now.After(StartOf(r.From, r.Zone)); c.Part {
 		now = now.In(r.Zone)
-		c.End = back(DateOf(now)).Add(now.Sub(AddDays(now, 0)))
+		c.End = r.back(DateOf(now), year).Add(now.Sub(AddDays(now, 0)))
 	}
 	return c
 }

@@ -124,6 +124,13 @@ func checkReports(t *testing.T, first time.Time, zone *time.Location) {
 		for _, year := range []bool{false, true} {
 			compared, err := clickreport.Compare(t.Context(), quarters{}, 1, []int64{1}, year, now, r)
 			testkit.Must(t, err)
+			sum := schema.Period{}
+			for _, count := range compared[0].Series {
+				sum.Add(count.Period)
+			}
+			if len(r.Bounds()) > 1 {
+				testkit.Equal(t, "clicks of its periods", sum, compared[0].Clicks)
+			}
 			if !year && interval == "day" && !compared[0].Part {
 				testkit.Equal(t, "clicks of the time before", compared[0].Clicks, got.Previous.Period)
 			}
