@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"linkstream/api/clickreport"
 	"linkstream/schema"
 )
 
@@ -35,6 +36,12 @@ const (
 	figureImported = "imported"
 )
 
+var (
+	figureKeys  = []string{figureClicks, figurePeople, figureVisitors, figureBots, figureImported}
+	figureNames = map[string]string{figureClicks: "Clicks", figurePeople: "People", figureVisitors: "Visitors",
+		figureBots: "Bots", figureImported: "Imported"}
+)
+
 // maxBars bounds the bars, so that each is two pixels wide on a phone, and pages are small: the table has a row for
 // each.
 const maxBars = 90
@@ -57,20 +64,16 @@ type chart struct {
 	Bots    string
 	// Imported is the path of imported clicks, "" without any. Sources has the names of those who have counted them.
 	Imported, Sources string
+	Ghost             string // path of the line of the time before, "" if nothing is known of it, or it has none
 	Ticks             []tick
+	Top               int64 // the end of the axis
 	Dates             []dateLabel
 	Unborn            bool   // there was no link yet
 	Against           string // says in words what the figure is compared with
 }
 
-// Name is the figure's.
-func (c chart) Name() string {
-	return map[string]string{figureClicks: "Clicks", figurePeople: "People", figureVisitors: "Visitors",
-		figureBots: "Bots", figureImported: "Imported clicks"}[c.Figure]
-}
-
 // Title names the figure and the unit.
-func (c chart) Title() string { return c.Name() + " per " + c.Unit }
+func (c chart) Title() string { return figureNames[c.Figure] + " per " + c.Unit }
 
 // UnitTitle is the heading of the table's first column.
 func (c chart) UnitTitle() string {
@@ -101,10 +104,9 @@ func (c chart) Rows() []bar {
 
 // bar is the clicks of one unit, with its SVG coordinates.
 type bar struct {
-	Name         string // the hour, the first of several hours, the day, or the first day of the week, month or quarter
-	People, Bots int64
-	Imported     int64  // clicks that other services have counted
-	Visitors     *int64 // nil if they are not known
+	Name string // the hour, the first of several hours, the day, or the first day of the week, month or quarter
+	clickreport.Count
+	Before *clickreport.Count // in the time that the report is compared with; nil if it is not known
 
 	PeopleY, PeopleH     string
 	BotsY, BotsH         string
@@ -126,9 +128,6 @@ func dateText(name string) string {
 	return name
 }
 
-// Total returns all clicks together.
-func (b bar) Total() int64 { return b.People + b.Bots + b.Imported }
-
 // HasVisitors reports whether any bar has visitors.
 func (c chart) HasVisitors() bool {
 	return slices.ContainsFunc(c.Bars, func(b bar) bool { return b.Visitors != nil })
@@ -140,27 +139,35 @@ func (c chart) HasImported() bool {
 }
 
 // drawn returns the parts of a bar of a figure, from below: people or visitors, bots, and imported clicks.
-func (b bar) drawn(figure string) (parts [3]int64) {
+func drawn(figure string, n clickreport.Count) (parts [3]int64) {
 	switch figure {
 	case figurePeople:
-		return [3]int64{b.People}
+		return [3]int64{n.People}
 	case figureVisitors:
-		if b.Visitors != nil {
-			parts[0] = *b.Visitors
+		if n.Visitors != nil {
+			parts[0] = *n.Visitors
 		}
 		return parts
 	case figureBots:
-		return [3]int64{0, b.Bots}
+		return [3]int64{0, n.Bots}
 	case figureImported:
-		return [3]int64{0, 0, b.Imported}
+		return [3]int64{0, 0, n.Imported}
 	}
-	return [3]int64{b.People, b.Bots, b.Imported}
+	return [3]int64{n.People, n.Bots, n.Imported}
 }
 
-// value is what a chart of a figure shows of the bar.
-func (b bar) value(figure string) int64 {
-	parts := b.drawn(figure)
+// figureOf is what a chart of a figure shows of clicks.
+func figureOf(figure string, n clickreport.Count) int64 {
+	parts := drawn(figure, n)
 	return parts[0] + parts[1] + parts[2]
+}
+
+// Was returns the figure in the time that the bar is compared with, nil if it is not known.
+func (c chart) Was(b bar) *int64 {
+	if b.Before == nil || c.Figure == figureVisitors && b.Before.Visitors == nil {
+		return nil
+	}
+	return new(figureOf(c.Figure, *b.Before))
 }
 
 // withSources returns the chart with the names of the sources of its imported clicks.
@@ -197,13 +204,20 @@ func newChart(format numbers, zone *time.Location, figure string, days []dayClic
 		c.Figure = figureClicks
 	}
 	var most bar
+	ghost := int64(0)
 	for _, b := range c.Bars {
-		if b.value(c.Figure) > most.value(c.Figure) {
+		if figureOf(c.Figure, b.Count) > figureOf(c.Figure, most.Count) {
 			most = b
 		}
+		if was := c.Was(b); was != nil {
+			ghost = max(ghost, *was)
+		}
 	}
-	ticks, top := ticksTo(format, most.value(c.Figure))
-	c.Ticks = ticks
+	ticks, top := ticksTo(format, max(ghost, figureOf(c.Figure, most.Count)))
+	c.Ticks, c.Top = ticks, top
+	if ghost > 0 {
+		c.Ghost = c.ghost(top)
+	}
 	for i := range c.Bars {
 		b := &c.Bars[i]
 		b.place(c.Figure, top)
@@ -214,6 +228,29 @@ func newChart(format numbers, zone *time.Location, figure string, days []dayClic
 	c.Dates = datesBelow(c.Bars, c.Columns, c.Unit)
 	c.Summary = c.summary(format, days, most)
 	return c
+}
+
+// ghost draws the time that the report is compared with as a line through the middles of bars, whose lengths are
+// relative, which are short. Of a single bar, it is as wide as that.
+func (c chart) ghost(top int64) (path string) {
+	last := 0.0
+	for i, b := range c.Bars {
+		was := c.Was(b)
+		if was == nil {
+			break
+		}
+		y := math.Round(float64(*was) / float64(top) * (plotBottom - plotTop))
+		if i == 0 {
+			path = "M0 " + px(y) + "l"
+		} else {
+			path += "1 " + px(y-last) + " "
+		}
+		last = y
+	}
+	if path = strings.TrimSpace(path); strings.HasSuffix(path, "l") {
+		path = "M-.5 " + strings.TrimSuffix(path[3:], "l") + "h1"
+	}
+	return strings.ReplaceAll(path, " -", "-")
 }
 
 // fromBirth leaves out what is before a time, up to the first click. None is left out if nothing is later.
@@ -251,20 +288,29 @@ func barsPer(unit string, days []dayClicks) (bars []bar) {
 	for _, day := range days {
 		name := firstOf(unit, day.Date)
 		if len(bars) == 0 || bars[len(bars)-1].Name != name {
-			bars = append(bars, bar{Name: name, Visitors: new(int64)})
+			bars = append(bars, bar{Name: name, Count: clickreport.Count{Visitors: new(int64)}})
+			if day.Before != nil {
+				bars[len(bars)-1].Before = &clickreport.Count{Visitors: new(int64)}
+			}
 		}
-		last := &bars[len(bars)-1]
-		last.People += day.People
-		last.Bots += day.Bots
-		last.Imported += day.Imported
-		switch {
-		case day.Visitors == nil || unit == perSixHours || unit == perTwelveHours: // who comes in two hours would count twice
-			last.Visitors = nil
-		case last.Visitors != nil:
-			*last.Visitors += *day.Visitors
+		last, twice := &bars[len(bars)-1], unit == perSixHours || unit == perTwelveHours
+		addCount(&last.Count, day.Count, twice)
+		if day.Before != nil {
+			addCount(last.Before, *day.Before, twice)
 		}
 	}
 	return bars
+}
+
+// addCount adds clicks. Who comes in two hours would count twice.
+func addCount(sum *clickreport.Count, more clickreport.Count, twice bool) {
+	sum.Add(more.Period)
+	switch {
+	case more.Visitors == nil || twice:
+		sum.Visitors = nil
+	case sum.Visitors != nil:
+		*sum.Visitors += *more.Visitors
+	}
 }
 
 // firstOf returns the first day or hour of the unit that contains a day or an hour. Weeks start on Monday.
@@ -293,7 +339,7 @@ func firstOf(unit, name string) string {
 
 // place sets the coordinates of what a figure's chart draws, above the axis. top is the end of the axis.
 func (b *bar) place(figure string, top int64) {
-	y, parts := 0.0, b.drawn(figure)
+	y, parts := 0.0, drawn(figure, b.Count)
 	for i, part := range []struct{ y, h *string }{
 		{&b.PeopleY, &b.PeopleH}, {&b.BotsY, &b.BotsH}, {&b.ImportedY, &b.ImportedH}} {
 		h, gap := height(parts[i], top), 0.0
@@ -425,10 +471,10 @@ func (c chart) summary(format numbers, days []dayClicks, most bar) string {
 	if all.Imported > 0 {
 		text += fmt.Sprintf(", %s imported", format.number(all.Imported))
 	}
-	if most.value(c.Figure) == 0 {
+	if figureOf(c.Figure, most.Count) == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, format.number(most.value(c.Figure)), c.Unit,
+	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, format.number(figureOf(c.Figure, most.Count)), c.Unit,
 		most.Date())
 }
 

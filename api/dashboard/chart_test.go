@@ -182,12 +182,48 @@ func TestChart(t *testing.T) {
 			}
 		}
 		days[0].Imported, days[1].Visitors, days[0].Visitors = 5, nil, nil
-		if c := dashboard.ChartOf("imported", days, time.Time{}); c.Title() != "Imported clicks per day" || c.Bots != "" ||
+		if c := dashboard.ChartOf("imported", days, time.Time{}); c.Title() != "Imported per day" || c.Bots != "" ||
 			c.Imported != "M0 0v200" {
 			t.Errorf("%s, %s", c.Title(), c.Imported)
 		}
 		if c := dashboard.ChartOf("visitors", days, time.Time{}); c.Figure != "" {
 			t.Errorf("without visitors: %s", c.Title())
+		}
+	})
+	t.Run("has a line of the time before", func(t *testing.T) {
+		before := func(people ...int64) []dashboard.Day {
+			days := daysFrom("2026-11-20", 4, func(i int) (int64, int64) { return 10 * int64(i), 5 })
+			for i, n := range people {
+				days[i].Before = &clickreport.Count{Period: schema.Period{People: n, Bots: 40}}
+			}
+			return days
+		}
+		for name, of := range map[string]struct {
+			figure string
+			days   []dashboard.Day
+			ghost  string
+			top    string
+		}{
+			"none":                  {"", before(), "", "40"},
+			"day by day, and above": {"", before(40, 10, 60, 0), "M0 192l1-72 1 120 1-144", "100"},
+			"until the same time":   {"", before(40, 10), "M0 240l1-90", "80"},
+			"of one day":            {"", before(0), "M-.5 240h1", "40"},
+			"of a figure":           {"people", before(15, 0), "M0 120l1-120", "30"},
+			"without such clicks":   {"people", before(0, 0), "", "30"},
+			"unknown":               {"visitors", before(9, 9), "M0 196l1 0", "60"}, // clicks are drawn
+		} {
+			c := dashboard.ChartOf(of.figure, of.days, time.Time{})
+			if top := c.Ticks[len(c.Ticks)-1].Label; c.Ghost != of.ghost || top != of.top {
+				t.Errorf("%s: %q up to %s, want %q up to %s", name, c.Ghost, top, of.ghost, of.top)
+			}
+		}
+		var weeks []dashboard.Day
+		for _, day := range daysFrom("2025-01-01", 500, func(int) (int64, int64) { return 1, 0 }) {
+			day.Before = &clickreport.Count{Period: schema.Period{People: 2}, Visitors: new(int64(1))}
+			weeks = append(weeks, day)
+		}
+		if b := dashboard.NewChart(weeks).Bars[1]; b.Before.People != 14 || *b.Before.Visitors != 7 {
+			t.Errorf("a week has %+v before", b.Before)
 		}
 	})
 	t.Run("has its counts in words", func(t *testing.T) {

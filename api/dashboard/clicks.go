@@ -19,7 +19,9 @@ type counter struct {
 	Against string        // describes the time before
 	Missing string        // names the time before, which has no data
 
-	Compared bool // the account and its links existed in the days before
+	Series   []clickreport.Count // the time before by the periods of a report; nil if there are several reports
+	Visitors *int64              // in the time before; nil if they are not known
+	Compared bool                // the account and its links existed in the days before
 }
 
 // compare compares counters with the time before, or with the year before. counters have the sums of reports of the
@@ -35,7 +37,7 @@ func (d *Dashboard) compare(
 	for i, with := range compared {
 		days := reports[i].Days()
 		counter := &counters[i]
-		counter.Prior, counter.Missing = with.Clicks, "period"
+		counter.Prior, counter.Series, counter.Visitors, counter.Missing = with.Clicks, with.Series, with.Visitors, "period"
 		switch {
 		case byYear:
 			counter.Missing = "year"
@@ -51,6 +53,16 @@ func (d *Dashboard) compare(
 		counter.Compared = !c.account.CreatedAt.After(with.From) && (counter.Before() > 0 || !since.After(with.From))
 	}
 	return nil
+}
+
+// beside returns days with the clicks of the time before, as far as they are known.
+func (c counter) beside(days []dayClicks) []dayClicks {
+	for i := range min(len(c.Series), len(days)) {
+		if c.Compared {
+			days[i].Before = &c.Series[i]
+		}
+	}
+	return days
 }
 
 // periodOf names a number of days.
@@ -69,12 +81,6 @@ func (c counter) Before() int64 { return c.Prior.Total() }
 
 // Change returns by how much the clicks grew or shrank, "" if that cannot be said.
 func (c counter) Change() string { return c.change(c.Sum.Total(), c.Before()) }
-
-// PeopleChange is Change of the clicks of people.
-func (c counter) PeopleChange() string { return c.change(c.Sum.People, c.Prior.People) }
-
-// BotsChange is Change of the clicks of bots.
-func (c counter) BotsChange() string { return c.change(c.Sum.Bots, c.Prior.Bots) }
 
 // change is the only function that says how a figure differs from the time before.
 func (c counter) change(now, before int64) string {
@@ -116,6 +122,7 @@ func newShare(name string, total, all int64) share {
 type dayClicks struct {
 	Date string // 2006-01-02
 	clickreport.Count
+	Before *clickreport.Count // in the time that it is compared with; nil if it is not known
 }
 
 // readDays reads a report by day from first, in its zone, to today. The clocks of edges differ, so a day of clicks is
@@ -137,7 +144,7 @@ func readDays(
 	}
 	days := make([]dayClicks, len(got.Series))
 	for i, clicks := range got.Series {
-		days[i] = dayClicks{names[i], clickreport.Count{Period: clicks}}
+		days[i] = dayClicks{Date: names[i], Count: clickreport.Count{Period: clicks}}
 	}
 	if days[len(days)-1].Total() == 0 {
 		days = days[:len(days)-1]

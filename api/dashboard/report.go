@@ -221,8 +221,6 @@ func (d *Dashboard) clickReport(
 		return nil, ofClicks(err)
 	}
 	report := &clickReport{Visitors: got.Totals.Visitors, First: page.Form.From, Last: page.Form.To,
-		Chart: newChart(c.numbers(), asked.Zone, page.Form.Figure, pointsOf(got.Series, asked.Interval),
-			page.since(c)).withSources(got.Sources),
 		Progress: d.progress(c)}
 	if page.Link != nil {
 		counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, []int64{page.Link.ID})
@@ -238,6 +236,8 @@ func (d *Dashboard) clickReport(
 	if report.Counter = counters[0]; report.Counter.Sum.Total() == 0 {
 		report.Nothing = page.nothing(some)
 	}
+	report.Chart = newChart(c.numbers(), asked.Zone, page.Form.Figure,
+		report.Counter.beside(pointsOf(got.Series, asked.Interval)), page.since(c)).withSources(got.Sources)
 	report.Figures = page.figures(asked, report)
 	week, err := asked.Week(ctx, d.Clicks, c.account.ID, some)
 	if err != nil {
@@ -293,7 +293,7 @@ func pointsOf(series []clickreport.Point, interval clickreport.Interval) []dayCl
 	}
 	points := make([]dayClicks, len(series))
 	for i, p := range series {
-		points[i] = dayClicks{p.At.Format(layout), p.Count}
+		points[i] = dayClicks{Date: p.At.Format(layout), Count: p.Count}
 	}
 	return points
 }

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"slices"
+	"strings"
 
 	"linkstream/api/clickreport"
 )
@@ -21,40 +22,40 @@ type figure struct {
 
 // figureNamed returns the figure that a query names, clicks if there is none.
 func figureNamed(key string) string {
-	if slices.Contains([]string{figurePeople, figureVisitors, figureBots, figureImported}, key) {
+	if slices.Contains(figureKeys, key) {
 		return key
 	}
 	return figureClicks
 }
 
-// figures returns the figures of a report that has been counted.
+// figures returns the figures of a report that has been counted, and says in the chart what they are compared with.
 func (p *reportPage) figures(asked clickreport.Request, r *clickReport) (all []figure) {
-	add := func(key, name string, count, before int64, drawn bool) {
-		f := figure{Key: key, Name: name, Count: count, Current: key == r.Chart.Figure}
-		if r.Counter.Compared {
-			f.Before, f.Change = &before, r.Counter.change(count, before)
+	now, before := clickreport.Count{Period: r.Counter.Sum, Visitors: r.Visitors},
+		clickreport.Count{Period: r.Counter.Prior, Visitors: r.Counter.Visitors}
+	r.Chart.Against = "No data for the " + r.Counter.Missing + " before"
+	for _, key := range figureKeys {
+		if key == figureVisitors && r.Visitors == nil || key == figureImported && now.Imported == 0 {
+			continue
 		}
-		if drawn {
+		f := figure{Key: key, Name: figureNames[key], Count: figureOf(key, now), Current: key == r.Chart.Figure}
+		if was := figureOf(key, before); r.Counter.Compared && (key != figureVisitors || before.Visitors != nil) {
+			f.Before, f.Change = &was, r.Counter.change(f.Count, was)
+		}
+		if f.Current && f.Before != nil {
+			r.Chart.Against = f.Name + " " + r.Counter.Against
+			switch {
+			case *f.Before == 0:
+				r.Chart.Against = "No " + strings.ToLower(r.Chart.Against)
+			case r.Chart.Ghost == "":
+				r.Chart.Against += ": hours are not known"
+			}
+		}
+		if key != figureVisitors || r.Chart.HasVisitors() {
 			of := *p
 			of.Form.Figure = key
 			f.Path = of.pathOf("", asked, nil, asked.Limit) // short, as the parts of a page are fetched often
 		}
 		all = append(all, f)
-	}
-	now, before := r.Counter.Sum, r.Counter.Prior
-	add(figureClicks, "Clicks", now.Total(), before.Total(), true)
-	add(figurePeople, "People", now.People, before.People, true)
-	if r.Visitors != nil {
-		add(figureVisitors, "Visitors", *r.Visitors, 0, r.Chart.HasVisitors())
-		all[len(all)-1].Before, all[len(all)-1].Change = nil, ""
-	}
-	add(figureBots, "Bots", now.Bots, before.Bots, true)
-	if now.Imported > 0 {
-		add(figureImported, "Imported", now.Imported, before.Imported, true)
-	}
-	r.Chart.Against = "No data for the " + r.Counter.Missing + " before"
-	if r.Counter.Compared {
-		r.Chart.Against = r.Chart.Name() + " " + r.Counter.Against
 	}
 	return all
 }

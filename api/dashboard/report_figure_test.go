@@ -28,7 +28,7 @@ func TestFigures(t *testing.T) {
 	} {
 		for _, path := range []string{"/dashboard/report", "/dashboard/links/0/sale"} {
 			page := b.get(path + "?show=" + show)
-			page.want(t, http.StatusOK, "Clicks 15", "People 12", "Visitors 1 unique per day (UTC)", "Bots 3", want[1])
+			page.want(t, http.StatusOK, "Clicks 15", "People 12", "Visitors 1 ", "unique per day (UTC)", "Bots 3", want[1])
 			wantHarmless(t, page)
 			if current := shownFigure.FindAllStringSubmatch(page.body, -1); len(current) != 1 || current[0][1] != want[0] {
 				t.Errorf("%s %q: %q is shown", path, show, current)
@@ -44,4 +44,41 @@ func TestFigures(t *testing.T) {
 	b.get("/dashboard/report?show=people")
 	b.choose("browser", "Firefox").want(t, http.StatusOK, "People per day", "Browser: Firefox remove")
 	b.get("/dashboard/report?show=visitors&browser=Firefox").want(t, http.StatusOK, "Clicks per day")
+}
+
+// The chart has the time before as a line, and says what it is, or that there is none.
+func TestTimeBefore(t *testing.T) {
+	s := start(t)
+	now := s.now().UTC()
+	old := s.addLinkAt(t, "old", "https://example.org/", now.AddDate(-2, 0, 0))
+	young := s.addLink(t, "young", "https://example.org/")
+	s.count(t, click{link: old, at: now.AddDate(0, 0, -1), times: 10}, click{link: young, at: now, times: 3},
+		click{link: old, at: now.AddDate(0, 0, -8), times: 20, visitor: 1},
+		click{link: old, at: now.AddDate(0, 0, -20), times: 5, device: schema.Bot})
+	b := s.signedIn(t)
+	for name, c := range map[string]struct {
+		path  string
+		says  string
+		row   string // of yesterday
+		ghost bool
+	}{
+		"clicks":        {"old?period=7d", "Clicks in the previous 7 days, up to the same time", "10 0 10 20", true},
+		"people":        {"old?period=7d&show=people", "People in the previous 7 days, up to the same time", "10 0 10 20", true},
+		"no such click": {"old?period=7d&show=bots", "No bots in the previous 7 days, up to the same time", "10 0 10", false},
+		"no click":      {"old?period=30d", "No clicks in the previous 30 days, up to the same time", "10 0 10", false},
+		"no link":       {"young?period=7d", "No data for the period before", "", false},
+		"no account":    {"old?period=7d&compare=year", "No data for the year before", "10 0 10", false},
+	} {
+		page := b.get("/dashboard/links/0/" + c.path)
+		page.want(t, http.StatusOK, c.says)
+		wantHarmless(t, page)
+		if c.row != "" {
+			page.want(t, http.StatusOK, now.AddDate(0, 0, -1).Format("2 Jan 2006")+" "+c.row+" ")
+		}
+		for _, part := range []string{`class="chart-ghost"`, `class="key key-ghost"`, `>Before</th>`} {
+			if strings.Contains(page.body, part) != c.ghost {
+				t.Errorf("%s: %s is there: %v", name, part, !c.ghost)
+			}
+		}
+	}
 }
