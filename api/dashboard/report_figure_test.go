@@ -57,15 +57,14 @@ func TestTimeBefore(t *testing.T) {
 		click{link: old, at: now.AddDate(0, 0, -20), times: 5, device: schema.Bot})
 	b := s.signedIn(t)
 	for name, c := range map[string]struct {
-		path  string
-		says  string
-		row   string // of yesterday
-		ghost bool
+		path, says string
+		row        string // of yesterday
+		ghost      bool
 	}{
-		"clicks":        {"old?period=7d", "Clicks in the previous 7 days, up to the same time", "10 0 10 20", true},
-		"people":        {"old?period=7d&show=people", "People in the previous 7 days, up to the same time", "10 0 10 20", true},
-		"no such click": {"old?period=7d&show=bots", "No bots in the previous 7 days, up to the same time", "10 0 10", false},
-		"no click":      {"old?period=30d", "No clicks in the previous 30 days, up to the same time", "10 0 10", false},
+		"clicks":        {"old?period=7d", "Clicks in the previous 7 days", "10 0 10 20", true},
+		"people":        {"old?period=7d&show=people", "People in the previous 7 days", "10 0 10 20", true},
+		"no such click": {"old?period=7d&show=bots", "No bots in the previous 7 days", "10 0 10", false},
+		"no click":      {"old?period=30d", "No clicks in the previous 30 days", "10 0 10", false},
 		"no link":       {"young?period=7d", "No data for the period before", "", false},
 		"no account":    {"old?period=7d&compare=year", "No data for the year before", "10 0 10", false},
 	} {
