@@ -142,7 +142,7 @@ type conn struct {
 	pool       *pool
 	tx         *sql.Tx              // nil: a pool
 	statements map[string]*sql.Stmt // of the transaction, by text
-	unprepared []string             // texts that the next transaction finds prepared
+	unprepared []string             // texts that this transaction prepares for itself, and the next one finds prepared
 }
 
 // prepared returns a statement that is kept prepared, or nil for one that is not.
@@ -156,15 +156,19 @@ func (c *conn) prepared(ctx context.Context, text string, s linkstore.Statement)
 	if s := c.statements[text]; s != nil {
 		return s, nil
 	}
+	if c.statements == nil {
+		c.statements = map[string]*sql.Stmt{}
+	}
 	if known := c.pool.known(text); known != nil {
-		if c.statements == nil {
-			c.statements = map[string]*sql.Stmt{}
-		}
 		c.statements[text] = c.tx.StmtContext(ctx, known)
 		return c.statements[text], nil
 	}
 	c.unprepared = append(c.unprepared, text)
-	return nil, nil
+	statement, err := c.tx.PrepareContext(ctx, text)
+	if err == nil {
+		c.statements[text] = statement
+	}
+	return statement, err
 }
 
 // Query implements linkstore.Conn.
