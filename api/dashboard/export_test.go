@@ -6,7 +6,11 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/request"
+	"linkstream/schema/testkit"
 )
+
+// With the race detector, SQLite takes up to twenty times as long, and other tests share the processors.
+func init() { callTimeout, bulkTimeout = testkit.Patience, testkit.Patience }
 
 // For tests of the parts of pages.
 var (

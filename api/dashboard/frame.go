@@ -35,7 +35,7 @@ const Root = "/dashboard"
 const pathRobots = "/robots.txt"
 
 // callTimeout bounds all store calls of one request together, not counting the time in which its form arrives.
-const callTimeout = 10 * time.Second
+var callTimeout = 10 * time.Second
 
 // Dashboard is the HTTP handler of all pages.
 type Dashboard struct {

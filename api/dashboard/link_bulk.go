@@ -14,9 +14,11 @@ import (
 
 const (
 	maxBulkLinks = 500 // of one form
-	bulkTimeout  = 30 * time.Second
 	fieldLines   = "links"
 )
+
+// bulkTimeout is callTimeout of many links.
+var bulkTimeout = 30 * time.Second
 
 func (d *Dashboard) routeBulk() {
 	d.get(pathBulk, request.Constant, d.showBulk)

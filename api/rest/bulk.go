@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -16,7 +15,6 @@ import (
 const (
 	maxBulk         = schema.MaxLinkBatch // links
 	maxBulkBody     = 4 << 20             // bytes
-	bulkTimeout     = 30 * time.Second    // for calls to the stores
 	maxPasswords    = 100                 // different ones, each of which takes 20 ms of CPU to hash
 	linksPerRequest = 100                 // of the rate limit
 )

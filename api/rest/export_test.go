@@ -6,7 +6,11 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/request"
+	"linkstream/schema/testkit"
 )
+
+// With the race detector, SQLite takes up to twenty times as long to store many links.
+func init() { bulkTimeout = testkit.Patience }
 
 // For tests of the JSON codec.
 var (

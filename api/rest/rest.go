@@ -77,6 +77,9 @@ const (
 	maxBody = 64 << 10
 )
 
+// bulkTimeout is callTimeout of many links.
+var bulkTimeout = 30 * time.Second
+
 // API answers the requests of version 1.
 type API struct {
 	tokens    *auth.Authenticator

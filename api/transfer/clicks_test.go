@@ -2,7 +2,6 @@ package transfer_test
 
 import (
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -117,23 +116,6 @@ func TestClicksOfManySources(t *testing.T) {
 	_, report = f.with(t, lines("alias,date,clicks", "a,20240102,30", "b,20240102,1"), transfer.Options{Source: "six"})
 	counts(t, report, 0, 1, 1)
 	testkit.Equal(t, "history of b by day", f.history(t, "b", "six"), []schema.DayCount{{Date: "2024-01-02", Total: 1}})
-}
-
-// TestLargeObjects has an object that would take many times its size.
-func TestLargeObjects(t *testing.T) {
-	f := newFixture(t)
-	file := `[{"slug":"a","url":"https://example.com/a"},{"slug":"b","url":"https://example.com/b","x":[` +
-		strings.Repeat("{},", 8<<20) + `{}]},{"slug":"c","url":"https://example.com/c"}]`
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	report, err := f.Preview(t.Context(), f.account, strings.NewReader(file), transfer.Options{})
-	testkit.Must(t, err)
-	runtime.ReadMemStats(&after)
-	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 20*uint64(len(file)) { // not 50 times
-		t.Errorf("%d bytes were allocated", allocated)
-	}
-	counts(t, report, 2, 0, 1)
-	testkit.Equal(t, "problem", report.Errors[0].Reason, "The link is no object of at most 64 KiB.")
 }
 
 func TestMappedColumns(t *testing.T) {

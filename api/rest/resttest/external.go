@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"linkstream/schema/testkit"
 )
@@ -287,13 +288,20 @@ func testPutRace(t *testing.T, s System) {
 	testkit.Equal(t, "links", Number(t, meta, "total")+int64(len(trash)), 2)
 }
 
-// crowd makes 64 calls at once.
+// crowd makes 64 calls at once, and again what was refused because the service was busy, as its answer asks.
 func crowd(t *testing.T, call func(i int) (Answer, error)) []Answer {
 	t.Helper()
 	answers, errs := make([]Answer, 64), make([]error, 64)
 	var wg sync.WaitGroup
 	for i := range answers {
-		wg.Go(func() { answers[i], errs[i] = call(i) })
+		wg.Go(func() {
+			for range 5 {
+				if answers[i], errs[i] = call(i); errs[i] != nil || answers[i].Status != http.StatusServiceUnavailable {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		})
 	}
 	wg.Wait()
 	for _, err := range errs {
