@@ -27,10 +27,10 @@ const fieldNewest = "newest"
 
 // changeChosen changes the links whose boxes are checked, or all of the list, and returns to the list.
 func (d *Dashboard) changeChosen(c *call) error {
-	list, back := listOf(c.back(pathLinks), pathLinks)
 	if text := c.form(fieldUndone); text != "" {
-		return d.undoEdit(c, back, bulkEditOf(text))
+		return d.undoEdit(c, c.back(pathLinks), bulkEditOf(text))
 	}
+	list, back := listOf(c.back(pathLinks), pathLinks)
 	ids, err := d.chosenIDs(c, list)
 	if p, invalid := problemsOf(err); invalid {
 		return c.seeOther(back, "Nothing was changed. "+strings.Join(slices.Sorted(maps.Values(p)), " "))

@@ -24,7 +24,7 @@ const (
 // bulkEdit is an edit of many links. Links that it changes in the same parts have the same time of change, by which its
 // undo finds them: the first of parts has at, the next one a millisecond later. So a tag that a link had before stays.
 type bulkEdit struct {
-	do   string // "tag" and "untag" with tags, "off", "on"; "delete" in questions
+	do   string // "tag" and "untag" with tags, "off", "on"; "delete" in questions; "restore", to undo it
 	tags []string
 
 	at      time.Time
@@ -43,7 +43,7 @@ func (e bulkEdit) question() string {
 func (e bulkEdit) done() string {
 	tags := strings.Join(e.tags, ", ")
 	return map[string]string{"tag": "tagged " + tags, "untag": "freed of " + tags, "off": "switched off",
-		"on": "switched on"}[e.do]
+		"on": "switched on", "restore": "restored"}[e.do]
 }
 
 // of returns the parts in which the edit changes a link: a bit for each tag, or for its state.
@@ -62,8 +62,11 @@ func (e bulkEdit) of(link schema.Link) (parts uint) {
 	return parts
 }
 
-// edit returns the edit of some parts, or the one that undoes it.
+// edit returns the edit of some parts, or the one that undoes it, nil to delete links.
 func (e bulkEdit) edit(parts uint, undo bool) *links.Edit {
+	if e.do == "restore" {
+		return nil
+	}
 	if e.do == "on" || e.do == "off" {
 		return &links.Edit{IsActive: new((e.do == "on") != undo)}
 	}
@@ -161,7 +164,9 @@ func (d *Dashboard) undoEdit(c *call, back string, e bulkEdit) error {
 		if failed = err; err != nil {
 			break
 		}
-		done.Chosen = append(done.Chosen, ids...)
+		if e.do != "restore" {
+			done.Chosen = append(done.Chosen, ids...)
+		}
 	}
 	if failed != nil && undone == 0 {
 		return failed
@@ -171,6 +176,9 @@ func (d *Dashboard) undoEdit(c *call, back string, e bulkEdit) error {
 	}
 	n, left := c.numbers(), max(0, e.changed-undone)
 	done.Text = n.counted(undone, "link is", "links are") + " as before."
+	if e.do == "restore" {
+		done.Text = n.counted(undone, "link is", "links are") + " in the trash again."
+	}
 	switch {
 	case failed != nil:
 		e.changed = left

@@ -296,6 +296,40 @@ func TestSearchInTrash(t *testing.T) {
 	b.follow().want(t, http.StatusOK, "sho.rt/other is back", "The trash is empty")
 }
 
+// A restore is undone: exactly the links that it has restored are deleted again.
+func TestUndoOfRestore(t *testing.T) {
+	s := start(t)
+	s.addMany(t, 3)
+	deleted := s.addLink(t, "deleted-before", "https://example.org/")
+	b := s.signedIn(t)
+	b.post("/dashboard/links/0/deleted-before/delete")
+	b.post("/dashboard/links/chosen", "do", "delete", "all", "true", "back", "/dashboard/links?q=many")
+	boxes := regexp.MustCompile(`name="id" value="(\d+)"`).FindAllStringSubmatch(b.get("/dashboard/trash?q=many").body, -1)
+	const trash = "/dashboard/trash?page=1"
+	for _, c := range []struct {
+		form       []string
+		said, done string
+	}{
+		{[]string{"link", "0.deleted-before"}, "is back, with its clicks. Undo", "1 link is in the trash again."},
+		{[]string{"id", boxes[0][1], "id", boxes[1][1]}, "2 links are back, with their clicks. Undo",
+			"2 links are in the trash again."},
+		{[]string{"deleted_at", "0.4.0"}, "4 links are back, with their clicks. Undo", "4 links are in the trash again."},
+	} {
+		b.post("/dashboard/trash/restore", append(c.form, "back", trash)...).wantTo(t, trash)
+		page := b.follow()
+		page.want(t, http.StatusOK, c.said)
+		kept := s.addLink(t, "kept", "https://example.org/")
+		b.undo(t, page).want(t, http.StatusOK, c.done)
+		b.get("/dashboard/trash").want(t, http.StatusOK, "Restore all 4 links")
+		testkit.Must(t, s.links.DeleteLink(t.Context(), kept, deleted.CreatedAt.AddDate(0, -2, 0)))
+	}
+	b.post("/dashboard/trash/restore", "deleted_at", "0.4.0", "back", trash)
+	page := b.follow()
+	b.post("/dashboard/links/0/deleted-before/active", "active", "false").want(t, http.StatusSeeOther)
+	b.undo(t, page).want(t, http.StatusOK, "3 links are in the trash again. 1 link has changed since.")
+	b.get("/dashboard/links").want(t, http.StatusOK, "sho.rt/ deleted-before")
+}
+
 func TestTrash(t *testing.T) {
 	s := start(t)
 	link := s.addLink(t, "sale", "https://example.org/")

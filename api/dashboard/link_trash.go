@@ -74,12 +74,23 @@ func (d *Dashboard) restore(c *call) error {
 	case len(ids) > schema.MaxLinkBatch:
 		return c.seeOther(back, "Nothing was restored: more than 1,000 links are selected.")
 	}
-	now := time.Now().UTC().Truncate(time.Second)
+	now := time.Now().UTC().Truncate(time.Millisecond)
 	restored, err := d.DB.RestoreLinks(c.ctx, c.account.ID, ids, now.Add(-schema.TrashTTL), now)
 	if err != nil {
 		return err
 	}
-	return c.seeOther(back, restoredText(c.numbers(), restored)+cannotReturn(c.numbers(), int64(len(ids))-restored))
+	text := restoredText(c.numbers(), restored) + cannotReturn(c.numbers(), int64(len(ids))-restored)
+	c.setNotice(notice{Text: text, Undo: undoRestore(now, restored, back)})
+	return c.redirect(back)
+}
+
+// undoRestore returns the form that deletes the links again which were restored at a time. Elsewhere than in the trash,
+// the restore was an undo itself.
+func undoRestore(at time.Time, restored int64, back string) *undo {
+	if restored == 0 || restored > maxChosen || !strings.HasPrefix(back, pathTrash) {
+		return nil
+	}
+	return bulkEdit{do: "restore", at: at, changed: restored, parts: []uint{1}}.undo("", back)
 }
 
 // restoreOne restores the link with a key, which was deleted alone.
@@ -94,7 +105,8 @@ func (d *Dashboard) restoreOne(c *call, back, key string) error {
 		return err
 	}
 	view := d.linkView(link)
-	return c.seeOther(view.at(back), view.Name+" is back, with its clicks.")
+	c.setNotice(notice{Text: view.Name + " is back, with its clicks.", Undo: undoRestore(link.UpdatedAt, 1, back)})
+	return c.redirect(view.at(back))
 }
 
 func restoredText(f numbers, n int64) string {
@@ -120,17 +132,23 @@ func cannotReturn(f numbers, n int64) string {
 type deletion struct {
 	at          time.Time // 0 for all links that the trash shows
 	links, back int64
+	since       time.Time // when they were restored, in all requests
 }
 
 // undoOf reads the value that String returns.
 func undoOf(text string) (u deletion) {
-	var ms int64
-	_, _ = fmt.Sscanf(text, "%d.%d.%d", &ms, &u.links, &u.back) // of another value nothing is restored
-	u.at = time.UnixMilli(ms).UTC()
+	var ms, since int64
+	_, _ = fmt.Sscanf(text, "%d.%d.%d.%d", &ms, &u.links, &u.back, &since) // of another value nothing is restored
+	u.at, u.since = time.UnixMilli(ms).UTC(), time.UnixMilli(since).UTC()
+	if now := time.Now().UTC().Truncate(time.Millisecond); now.Sub(u.since).Abs() > time.Hour {
+		u.since = now
+	}
 	return u
 }
 
-func (u deletion) String() string { return fmt.Sprintf("%d.%d.%d", u.at.UnixMilli(), u.links, u.back) }
+func (u deletion) String() string {
+	return fmt.Sprintf("%d.%d.%d.%d", u.at.UnixMilli(), u.links, u.back, max(0, u.since.UnixMilli()))
+}
 
 // undo returns the form that restores the links.
 func (u deletion) undo(label, back string) *undo {
@@ -155,7 +173,7 @@ func (d *Dashboard) restoreAll(c *call, back string, u deletion) error {
 		}
 		over = max(0, u.links-u.back-maxChosen)
 	}
-	restored, left, err := d.Shortener.RestoreAll(c.ctx, c.account.ID, filter, time.Now().Add(restoreTime))
+	restored, left, err := d.Shortener.RestoreAll(c.ctx, c.account.ID, filter, u.since, time.Now().Add(restoreTime))
 	if err != nil && restored == 0 {
 		return err
 	}
@@ -165,6 +183,7 @@ func (d *Dashboard) restoreAll(c *call, back string, u deletion) error {
 	done := notice{Text: restoredText(n, u.back)}
 	if left == 0 {
 		done.Text += cannotReturn(n, max(0, u.links-u.back))
+		done.Undo = undoRestore(u.since, u.back, back)
 	} else {
 		done.Text = n.number(u.back) + " of " + n.number(u.links) + " links are back, with their clicks."
 		done.Undo = u.undo("Restore the others", back)

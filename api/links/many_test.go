@@ -41,7 +41,7 @@ func TestRestoreAll(t *testing.T) {
 	counting := storetest.Faulty(f.store, func(_ context.Context, method string) error { calls[method]++; return nil })
 	s := links.New(schema.MustParseBaseURL("https://sho.rt"), counting, counting, nil)
 	for _, want := range [][2]int64{{1000, 1900}, {1000, 900}, {900, 0}, {0, 0}} {
-		restored, left, err := s.RestoreAll(t.Context(), f.owner, schema.LinkFilter{ChangedAt: at}, time.Now())
+		restored, left, err := s.RestoreAll(t.Context(), f.owner, schema.LinkFilter{ChangedAt: at}, time.Now(), time.Now())
 		testkit.Must(t, err)
 		testkit.Equal(t, "restored and left", [2]int64{restored, left}, want)
 	}

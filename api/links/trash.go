@@ -76,14 +76,13 @@ func (s *Shortener) Tidy(ctx context.Context, log *slog.Logger) {
 // MaxRestored bounds the links that were deleted together and can be restored together.
 const MaxRestored = 10_000
 
-// RestoreAll restores the deleted links of an account that match filter, such as the links of one ChangeByID,
-// schema.MaxLinkBatch per transaction. It begins no other transaction after a time, and returns how many links are left
+// RestoreAll restores at a time the deleted links of an account that match filter, such as the links of one ChangeByID,
+// schema.MaxLinkBatch per transaction. It begins no other transaction after until, and returns how many links are left
 // then, or after an error.
 func (s *Shortener) RestoreAll(
-	ctx context.Context, accountID int64, filter schema.LinkFilter, until time.Time,
+	ctx context.Context, accountID int64, filter schema.LinkFilter, at, until time.Time,
 ) (restored, left int64, err error) {
-	now := currentTime()
-	after := now.Add(-schema.TrashTTL)
+	after := currentTime().Add(-schema.TrashTTL)
 	filter.DeletedAfter = after
 	ids, err := s.links.LinkIDs(ctx, accountID, filter, MaxRestored)
 	if err != nil {
@@ -94,7 +93,7 @@ func (s *Shortener) RestoreAll(
 		if restored > 0 && time.Now().After(until) {
 			break
 		}
-		n, err := s.links.RestoreLinks(ctx, accountID, some, after, now)
+		n, err := s.links.RestoreLinks(ctx, accountID, some, after, at)
 		if err != nil {
 			return restored, left, err
 		}
