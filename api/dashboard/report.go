@@ -105,6 +105,9 @@ func (d *Dashboard) showReport(c *call) error {
 	if len(invalid) > 0 {
 		return d.invalid(c, "report", page, reportProblems(invalid))
 	}
+	if page.Form.Totals && c.query("part") == partTotals {
+		return d.showTotals(c, page, asked, some)
+	}
 	if page.Report, err = d.clickReport(c, page, asked, some); err != nil {
 		return d.reportWithout(c, page, asked, err)
 	}

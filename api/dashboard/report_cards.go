@@ -11,7 +11,7 @@ type reportCard struct {
 	Panels     []panel
 }
 
-// panel is a list of names, and beside it links, a map or the hours of the week: it has one of them.
+// panel is a list of names or of links, a map, or the hours of the week.
 type panel struct {
 	ranking
 	Key  string
@@ -19,6 +19,8 @@ type panel struct {
 	Top  []topLink
 	Map  *worldMap
 	Week *weekHeat
+	// Later is the path of the page with the list, which is counted when the reader asks for it.
+	Later string
 }
 
 // cardLists are the cards in the order of the page, and the dimensions of which they have lists.
@@ -50,6 +52,11 @@ func (p *reportPage) cards(
 		}
 		if err != nil {
 			return nil, err
+		}
+		if of.key == "links" && p.Show != "" {
+			card.Panels = append(card.Panels,
+				panel{ranking: ranking{Title: "Tags and domains"}, Key: clickreport.FieldTag, Tab: "Tags", Later: p.Show},
+				panel{Key: clickreport.FieldDomain, Tab: "Domains", Later: p.Show})
 		}
 		for _, by := range of.lists {
 			card.Panels = append(card.Panels, p.panels(c, asked, by, got)...)

@@ -249,13 +249,13 @@ func reportsTotals(t *testing.T) {
 	testkit.Must(t, s.links.DeleteLink(t.Context(), links[3], at))
 	b := s.signedIn(t)
 	page := b.get("/dashboard/report")
-	page.want(t, http.StatusOK, "Clicks 20", "Show totals by domain and by tag")
+	page.want(t, http.StatusOK, "Clicks 20", "Count clicks by tag and by domain")
 	if !regexp.MustCompile(`href="/dashboard/report\?[^"]*totals=show`).MatchString(page.body) {
 		t.Errorf("no way to the totals:\n%s", page.body)
 	}
 	page.lacks(t, "Domains</h2>")
 	page = b.get("/dashboard/report?totals=show")
-	page.lacks(t, "Show totals")
+	page.lacks(t, "Count clicks")
 	page.want(t, http.StatusOK, "Clicks 20", "Domains Name Share Clicks sho.rt 70% 14 go.example.org 25% 5 Deleted "+
 		"links 5% 1",
 		"Tags Name Share Clicks sale 60% 12 print 40% 8 web 25% 5 No tag 10% 2")
@@ -292,7 +292,11 @@ func reportsTotals(t *testing.T) {
 	b.get("/dashboard/report?domain_id="+id(empty.ID)).want(t, http.StatusOK, "You have no link on this domain.")
 	b.get("/dashboard/report?tag=No+Tag&domain_id=x&from=y").want(t, http.StatusUnprocessableEntity,
 		"The tag must have 1 to 32", "The domain id must be", "The day must be a date")
-	b.get("/dashboard/report?totals=show&limit=1").want(t, http.StatusOK, "sale 60% 12 All 4 tags")
+	b.get("/dashboard/report?totals=show&limit=1").want(t, http.StatusOK,
+		"sale 60% 12 People and bots, as of now. A click counts for each tag of its link. All 4 tags")
+	alone := b.get("/dashboard/report?totals=show&part=totals&tag=sale")
+	alone.want(t, http.StatusOK, "sale 100% 12", "sho.rt 100% 12 People and bots, as of now.")
+	alone.lacks(t, "Sources", "<html")
 	if b.get("/dashboard/report?totals=show&part=report"); strings.Contains(b.seen.body, "Domains") {
 		t.Error("the totals are polled")
 	}

@@ -8,15 +8,32 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/valyala/fasthttp"
+
 	"linkstream/api/clickreport"
 )
 
-// fieldTotals asks for the totals of a report.
-const fieldTotals = "totals"
+// fieldTotals asks for the totals of a report, and partTotals for them alone.
+const (
+	fieldTotals = "totals"
+	partTotals  = "totals"
+)
 
 // reportTotals are the clicks of a report by domain and by tag. They are counted when somebody asks for them and not
 // polled, since they read all links that have clicks.
-type reportTotals struct{ Domains, Tags ranking }
+type reportTotals struct{ Tags, Domains ranking }
+
+// showTotals answers with the totals alone, which the script adds to the page.
+func (d *Dashboard) showTotals(c *call, page reportPage, asked clickreport.Request, some []int64) (err error) {
+	if page.Totals, err = d.reportTotals(c, page, asked, some); err != nil {
+		return err
+	}
+	html, err := d.html("report", partTotals, d.view(c, page, nil))
+	if err == nil {
+		c.answer(fasthttp.StatusOK, html)
+	}
+	return err
+}
 
 // reportTotals counts the clicks of the links that were asked for, of all if some is nil.
 func (d *Dashboard) reportTotals(
@@ -67,6 +84,8 @@ func (d *Dashboard) reportTotals(
 	if rest > 0 {
 		totals.Domains.Rows = append(totals.Domains.Rows, newShare("Links with fewer clicks", rest, all))
 	}
+	totals.Tags.Hint = "People and bots, as of now. A click counts for each tag of its link."
+	totals.Domains.Hint = "People and bots, as of now."
 	return totals, nil
 }
 
@@ -78,7 +97,7 @@ func (p *reportPage) totals(
 	values := slices.SortedFunc(maps.Keys(clicks), func(a, b string) int {
 		return cmp.Or(cmp.Compare(clicks[b], clicks[a]), cmp.Compare(a, b))
 	})
-	r := ranking{Title: title, Fields: p.fields(asked)}
+	r := ranking{Title: title, List: field, Fields: p.fields(asked)}
 	r.Fields.Del(field)
 	r.All = allOf(asked, len(values), title)
 	for _, value := range values[:rowsOf(asked, len(values))] {

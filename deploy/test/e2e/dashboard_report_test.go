@@ -25,13 +25,15 @@ func TestDashboardReportTabs(t *testing.T) {
 		b.shows(move.shows)
 	}
 	b.hides("Busiest")
+	b.press("Tags") // are counted when somebody asks for them
+	b.shows("newsletter", "A click counts for each tag of its link.")
 	b.press("Browsers")
 	shown := evaluate[string](b, `document.querySelector(".figure dd").textContent`)
 	s.click(t, "launch", "User-Agent", desktop)
 	testkit.Eventually(t, "there are new numbers", func() bool {
 		return evaluate[string](b, `document.querySelector(".figure dd").textContent`) != shown
 	})
-	b.shows("Austria", "Firefox")
+	b.shows("Austria", "Firefox", "A click counts for each tag of its link.")
 	if focus := evaluate[string](b, "document.activeElement.textContent"); focus != "Browsers" {
 		t.Errorf("the focus is on %q after new numbers", focus)
 	}
@@ -42,4 +44,5 @@ func TestDashboardReportTabs(t *testing.T) {
 	plain := s.tab(t, withoutScript).signIn(s)
 	plain.page("/dashboard/report")
 	plain.shows("Map of countries", "Austria", "Firefox", "Busiest")
+	plain.sees("Count clicks by tag and by domain", "No tag", "go.example.org")
 }

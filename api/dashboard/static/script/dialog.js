@@ -134,6 +134,8 @@ async function renewPage(led, url) {
   showTimes();
   showDates();
   readCharts();
+  readHeat();
+  readTabs();
   focusOpener();
 }
 

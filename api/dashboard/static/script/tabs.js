@@ -8,9 +8,37 @@ const chosenTabs = (() => {
   }
 })();
 
+let totals = [...document.querySelectorAll("#totals form")], askedTotals = false;
+
+// loadTotals loads the lists that are counted when somebody asks for them, once: their link leads to them, too.
+async function loadTotals(link) {
+  if (askedTotals) return;
+  askedTotals = true;
+  try {
+    const answer = await fetch(`${link.href}&part=totals`, { redirect: "error" });
+    if (!answer.ok) return;
+    totals = [...new DOMParser().parseFromString(await answer.text(), "text/html").querySelectorAll("form")];
+  } catch {
+    return;
+  }
+  const card = document.querySelector("[data-tabs=links]"), list = card?.querySelector("[role=tablist]");
+  const focused = list?.contains(document.activeElement) && document.activeElement.id;
+  list?.remove();
+  card?.classList.remove("tabbed");
+  readTabs();
+  if (focused) document.getElementById(focused)?.focus();
+}
+
 function readTabs() {
+  const links = document.querySelector("[data-tabs=links]:not(.tabbed)"), order = ["top", "tag", "domain_id"];
+  if (links && totals.length > 0) {
+    for (const link of links.querySelectorAll("[data-later]")) link.closest("[data-key]").remove();
+    links.append(...totals);
+    document.getElementById("totals")?.remove();
+  }
+  const place = (panel) => order.indexOf(panel.dataset.key) >>> 0; // the others are last
   for (const card of document.querySelectorAll("[data-tabs]:not(.tabbed)")) {
-    const panels = [...card.querySelectorAll("[data-key]")], heading = card.querySelector("h2");
+    const panels = [...card.querySelectorAll("[data-key]")].sort((a, b) => place(a) - place(b)), heading = card.querySelector("h2");
     if (panels.length < 2) continue;
     const list = document.createElement("div");
     const choose = (chosen) => panels.forEach((panel, at) => {
@@ -18,6 +46,8 @@ function readTabs() {
       panel.hidden = !is;
       tab.setAttribute("aria-selected", is);
       tab.tabIndex = is ? 0 : -1;
+      const later = is && panel.querySelector("[data-later]");
+      if (later) loadTotals(later);
     });
     const pick = (at) => {
       choose(panels[at]);
@@ -32,7 +62,7 @@ function readTabs() {
       panel.id = `panel-${key}`;
       for (const [name, text] of [["type", "button"], ["role", "tab"], ["id", `tab-${key}`], ["value", key], ["aria-controls", panel.id]])
         tab.setAttribute(name, text);
-      tab.textContent = panel.dataset.tab ?? panel.querySelector("h3").textContent;
+      tab.textContent = panel.dataset.tab ?? panel.querySelector("h2, h3").textContent;
       panel.setAttribute("role", "tabpanel");
       panel.setAttribute("aria-labelledby", tab.id);
       tab.addEventListener("click", () => pick(at));
