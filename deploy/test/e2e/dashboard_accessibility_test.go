@@ -337,7 +337,8 @@ const crowded = `(() => {
 	};
 	for (const [e] of changed) {
 		const text = box(e), room = e.closest("td, .figure").getBoundingClientRect();
-		if (text.width > 0 && (text.left < room.left - 1 || text.right > room.right + 1 || text.height > 60))
+		const high = Math.max(60, 1.5 * parseFloat(getComputedStyle(e).lineHeight)); // of a figure on a wall
+		if (text.width > 0 && (text.left < room.left - 1 || text.right > room.right + 1 || text.height > high))
 			say("it is cut off", e);
 	}
 	for (const e of document.querySelectorAll("main .short .alias"))

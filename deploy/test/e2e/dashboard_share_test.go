@@ -3,12 +3,17 @@
 package e2e_test
 
 import (
+	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema/testkit"
 )
 
@@ -57,4 +62,63 @@ func TestDashboardShare(t *testing.T) {
 	testkit.Succeeds(t, func() error { // the list behind the last dialog has the new one
 		return testkit.Mismatch("shared reports", evaluate[int](b, `document.querySelectorAll("main tbody tr").length`), 6)
 	})
+}
+
+// TestDashboardWall shows a shared report on screens of several sizes: all of it is on each.
+func TestDashboardWall(t *testing.T) {
+	t.Parallel()
+	axe := enginetest.AxeCore(t)
+	s := filledSystem(t)
+	b := s.tab(t).signIn(s)
+	for _, of := range []string{"", "?hash=launch"} {
+		b.page("/dashboard/shares/new" + of)
+		b.sees("Share", "The report is shared")
+		b.sees("Open the report", "Full screen")
+		b.sees("Full screen", "Sources", "Places")
+		for _, size := range [][2]int64{{1280, 720}, {1920, 1080}, {3840, 2160}, {1024, 768}} {
+			b.size(size[0], size[1])
+			hidden := evaluate[[]string](b, `[document.documentElement, ...document.querySelectorAll("main > *")]
+				.filter((e) => e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1)
+				.map((e) => e.outerHTML.slice(0, 100))`)
+			if len(hidden) > 0 {
+				t.Errorf("%v: the screen does not show all of %q", size, hidden)
+			}
+		}
+		b.passes(axe)
+	}
+}
+
+// TestDashboardWallStays has a wall open while clicks come, while nobody answers, and until the report is not shared.
+func TestDashboardWallStays(t *testing.T) {
+	t.Parallel()
+	s := startStandalone(t)
+	owner := s.owner()
+	owner.Alias(t, "sale", "https://example.org/")
+	name, address := owner.Share(t, `{"hash":"sale"}`)
+	shared, err := url.Parse(address)
+	testkit.Must(t, err)
+	b := s.tab(t)
+	b.page(shared.Path + "?wall")
+	evaluate[bool](b, "window.stays = true")
+	shows := func(text string) {
+		t.Helper()
+		testkit.SucceedsWithin(t, time.Minute, func() error {
+			if shown := b.text(); !strings.Contains(shown, text) {
+				return fmt.Errorf("the wall does not show %q: %s", text, shown)
+			}
+			return nil
+		})
+	}
+	s.click(t, "sale")
+	shows("Clicks 1")
+	evaluate[bool](b, "window.answers = fetch, window.fetch = () => Promise.reject(), true")
+	shows("The service does not answer")
+	evaluate[bool](b, "window.fetch = answers, true")
+	s.click(t, "sale")
+	shows("Clicks 2")
+	b.hides("The service does not answer")
+	owner.Call(t, http.MethodDelete, name, "").Want(t, http.StatusOK)
+	shows("This report is not shared")
+	testkit.Equal(t, "the page stays", evaluate[bool](b, "window.stays === true"), true)
+	b.takeFaults() // the answer of status 404
 }
