@@ -39,6 +39,10 @@ func (d *Dashboard) routeShared() {
 var errReaders = &failure{fasthttp.StatusTooManyRequests, "Too many requests",
 	"This report, or this address, asks for pages too often. Please try again in a few seconds."}
 
+// errNotShared does not say whether the report was ever shared.
+var errNotShared = &failure{fasthttp.StatusNotFound, "This report is not shared",
+	"Its link may have expired, its owner may have stopped sharing it, or the address is misspelled."}
+
 // admitReader admits requests with the secret of a share. No session is looked up, and forms need no token: a reader
 // has nothing that another site could want to use. Browsers send forms of these pages with "Origin: null".
 func admitReader(c *call) (bool, error) {
@@ -59,6 +63,9 @@ func admitReader(c *call) (bool, error) {
 		}
 		return err
 	})
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return false, errNotShared
+	}
 	if err == nil {
 		err = c.readForm()
 	}
@@ -83,6 +90,9 @@ func (d *Dashboard) showShared(c *call) error {
 		return d.render(c, "unlock", nil)
 	}
 	c.turn.End()
+	if c.share.PasswordHash != "" && c.http.QueryArgs().Has(fieldWall) { // nobody is there to enter it again
+		c.grant(string(c.http.URI().PathOriginal()), sharing.NewGrant(*c.share))
+	}
 	key := sharedKey{c.share.ID, c.sharedQuery()}
 	path, share, owner := string(c.http.URI().PathOriginal()), *c.share, c.account
 	judge := func(reads.Result[sharedPage]) reads.Use { return reads.Old }
@@ -122,7 +132,7 @@ func withoutReport(err error) error {
 func (c *call) sharedQuery() string {
 	known := url.Values{}
 	fields := []string{clickreport.FieldFrom, clickreport.FieldTo, clickreport.FieldZone, clickreport.FieldInterval,
-		fieldPeriod, fieldCompare, fieldShow}
+		fieldPeriod, fieldCompare, fieldShow, fieldWall}
 	for _, by := range schema.Dimensions() {
 		if !c.hides(by) { // a filter would tell whether a guess is right
 			fields = append(fields, string(by))
@@ -177,6 +187,10 @@ func (d *Dashboard) showSharedReport(c *call) error {
 	if page.Report, err = d.clickReport(c, page, asked, some); err != nil {
 		return err
 	}
+	if c.http.QueryArgs().Has(fieldWall) {
+		return d.render(c, "wall", newWall(page))
+	}
+	page.Share.Wall = page.Self + "&" + fieldWall
 	return d.render(c, "report", page)
 }
 
@@ -193,7 +207,7 @@ func (d *Dashboard) sharedReport(c *call) (page reportPage, err error) {
 	}
 	links, err := d.DB.LinksByID(c.ctx, c.account.ID, []int64{c.share.LinkID})
 	if err == nil && len(links) == 0 { // deleted meanwhile
-		err = errNoPage
+		err = errNotShared
 	}
 	if err != nil {
 		return page, err
@@ -225,6 +239,8 @@ func (d *Dashboard) brandShared(c *call) error {
 type sharedPart struct {
 	Of string    // the links, in words
 	At time.Time // when the page was made
+
+	Wall string // path of the page for a screen that nobody touches
 }
 
 // selectShared returns the links of the call's share, nil for all links of the account.

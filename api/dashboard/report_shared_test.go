@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -104,7 +105,8 @@ func TestSharedReports(t *testing.T) {
 			clicks := regexp.MustCompile(`Clicks \d+`).FindString(all.text())
 			for _, query := range []string{"", "?campaign=zebra+%2F+mail+%2F+launch", "?campaign=", "?campaign=none",
 				"?limit=1000",
-				"?list=campaign", "?interval=hour", "?CAMPAIGN=other", "?route=phones&campaign=other", "?route=phones"} {
+				"?list=campaign", "?interval=hour", "?CAMPAIGN=other", "?route=phones&campaign=other", "?route=phones", "?wall",
+				"?wall&campaign=other"} {
 				page := reader.get(path + query)
 				for _, secret := range []string{"target.example", "expired.example", "rule.example", "image.example",
 					"zebra", "launch", "Campaign"} {
@@ -157,7 +159,7 @@ func TestSharedReports(t *testing.T) {
 			gone := func(path string) {
 				t.Helper()
 				page := reader.get(path)
-				page.want(t, http.StatusNotFound, "Page not found")
+				page.want(t, http.StatusNotFound, "This report is not shared")
 				testkit.Equal(t, "referrer policy", page.header.Get("Referrer-Policy"), "no-referrer")
 			}
 			path := owner.share(t)
@@ -215,6 +217,46 @@ func TestSharedReports(t *testing.T) {
 			t.Error("the end is lost")
 		}
 	})
+}
+
+// TestWall shows a shared report on a screen that nobody touches.
+func TestWall(t *testing.T) {
+	s := start(t, unpaced)
+	sale := s.addLink(t, "sale", "https://target.example/secret")
+	s.count(t, click{link: sale, at: s.now(), times: 12, browser: "Firefox", country: "DE", referrer: "t.co"},
+		click{link: sale, at: s.now(), times: 3, device: schema.Bot})
+	owner, reader := s.signedIn(t), s.browser(t)
+	path := owner.share(t, "hash", "sale", "domain_id", "0", "password", "open sesame")
+	reader.get(path+"?wall").want(t, http.StatusOK, "This report is protected")
+	reader.fields.Set("Origin", "null")
+	reader.send(http.MethodPost, path+"?wall", url.Values{"password": {"open sesame"}}).wantTo(t, path+"?wall=")
+	for query, texts := range map[string][]string{
+		"":            {"30 days", "Clicks per day"},
+		"?period=12m": {"12 months"},
+		"?from=2026-01-05&to=2026-01-06&browser=Firefox": {"5 Jan 2026 – 6 Jan 2026", "Browser: Firefox", "Clicks 0"},
+	} {
+		report := reader.get(path + query)
+		link := regexp.MustCompile(`href="([^"]*wall)"`).FindStringSubmatch(report.body)
+		if link == nil {
+			t.Fatalf("%s does not lead to the wall", query)
+		}
+		wall := reader.get(html.UnescapeString(link[1]))
+		wantReadable(t, wall, path, append(texts, "sho.rt/sale", "Times are in UTC", "Bots", "Sources", "Places")...)
+		controls := regexp.MustCompile(`<(?:button|form|input|a href="[^#])[^>]*>`).FindAllString(wall.body, -1)
+		if len(controls) > 0 {
+			t.Errorf("%s: the wall has %q", query, controls)
+		}
+		if !strings.Contains(wall.body, `<noscript><meta http-equiv="refresh" content="30"></noscript>`) {
+			t.Errorf("%s: without the script the wall stays as it is", query)
+		}
+		if reader.seen.cookie("linkstream-shared") == nil {
+			t.Errorf("%s: the wall asks for the password some day", query)
+		}
+	}
+	reader.get(path+"?wall").want(t, http.StatusOK, "Clicks 15", "People 12", "Bots 3", "X", "Germany")
+	if reader.get(path); reader.seen.cookie("linkstream-shared") != nil {
+		t.Error("the report never asks for the password again")
+	}
 }
 
 func TestPasswordOfSharedReport(t *testing.T) {

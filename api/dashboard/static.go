@@ -22,7 +22,8 @@ import (
 var staticFiles embed.FS
 
 // scriptParts are the files of static/script that make up script.js, in this order. Pages load them by one request.
-var scriptParts = []string{"times", "controls", "create", "dialog", "tabs", "place", "forms", "heat", "live", "keys"}
+var scriptParts = []string{"times", "controls", "create", "dialog", "tabs", "place", "forms", "heat", "live", "keys",
+	"wall"}
 
 const assetRoot = Root + "/static/"
 
