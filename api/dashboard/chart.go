@@ -24,7 +24,8 @@ const (
 	barGap              = 2.0 // between parts of a bar, so that their colors need not tell them apart
 	maxDates            = 5   // labels below the bars, unless there are only 7
 	maxMonths           = 4   // of them if they have the year
-	minColumns          = 7   // of a chart that begins at a birth, so that the first bar is not as wide as the page
+	maxTitles           = 31
+	minColumns          = 7 // of a chart that begins at a birth, so that the first bar is not as wide as the page
 )
 
 // Figures that a chart draws. Clicks are those of people and of bots, and imported ones.
@@ -162,6 +163,20 @@ func figureOf(figure string, n clickreport.Count) int64 {
 	return parts[0] + parts[1] + parts[2]
 }
 
+// Value returns the figure of a bar.
+func (c chart) Value(b bar) int64 { return figureOf(c.Figure, b.Count) }
+
+// Column is the table's with the figure.
+func (c chart) Column() string {
+	if c.Figure == figureClicks {
+		return "Total"
+	}
+	return figureNames[c.Figure]
+}
+
+// HasTitles reports whether each bar has a title. Pages with more bars would be too large.
+func (c chart) HasTitles() bool { return len(c.Bars) <= maxTitles }
+
 // Was returns the figure in the time that the bar is compared with, nil if it is not known.
 func (c chart) Was(b bar) *int64 {
 	if b.Before == nil || c.Figure == figureVisitors && b.Before.Visitors == nil {
@@ -206,14 +221,14 @@ func newChart(format numbers, zone *time.Location, figure string, days []dayClic
 	var most bar
 	ghost := int64(0)
 	for _, b := range c.Bars {
-		if figureOf(c.Figure, b.Count) > figureOf(c.Figure, most.Count) {
+		if c.Value(b) > c.Value(most) {
 			most = b
 		}
 		if was := c.Was(b); was != nil {
 			ghost = max(ghost, *was)
 		}
 	}
-	ticks, top := ticksTo(format, max(ghost, figureOf(c.Figure, most.Count)))
+	ticks, top := ticksTo(format, max(ghost, c.Value(most)))
 	c.Ticks, c.Top = ticks, top
 	if ghost > 0 {
 		c.Ghost = c.ghost(top)
@@ -471,10 +486,10 @@ func (c chart) summary(format numbers, days []dayClicks, most bar) string {
 	if all.Imported > 0 {
 		text += fmt.Sprintf(", %s imported", format.number(all.Imported))
 	}
-	if figureOf(c.Figure, most.Count) == 0 {
+	if c.Value(most) == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, format.number(figureOf(c.Figure, most.Count)), c.Unit,
+	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, format.number(c.Value(most)), c.Unit,
 		most.Date())
 }
 

@@ -42,10 +42,9 @@ func TestDashboardLinks(t *testing.T) {
 		testkit.Equal(t, "text for screen readers", said, "Copied")
 	})
 	b.run("the click of a visitor is counted on the open page", func(t *testing.T) { b.countsClicks(t, s, target) })
-	b.run("the chart is read by keyboard and by a tap", func(t *testing.T) {
+	b.run("the chart is a table, too", func(t *testing.T) {
 		b.press("Show as a table")
 		b.shows("Day People Bots Total")
-		b.readsChart(t)
 	})
 	b.run("an update of the counts keeps the chosen hour", func(t *testing.T) { b.keepsHour(t, s) })
 	b.run("an update of the counts does not move the keyboard's focus", func(t *testing.T) {
@@ -60,41 +59,6 @@ func TestDashboardLinks(t *testing.T) {
 			}
 		}
 	})
-}
-
-// readsChart reads the bars by the keyboard and by a tap.
-func (b *tab) readsChart(t *testing.T) {
-	value := func(what string) string {
-		return evaluate[string](b, "(() => { const plot = document.querySelector('.chart-plot'); "+what+
-			"; return document.querySelector('.chart-value').textContent; })()")
-	}
-	press := func(key string) string {
-		return "plot.dispatchEvent(new KeyboardEvent('keydown', {key: '" + key + "'}))"
-	}
-	// The newest day is first in the table. The four clicks are on the last two days if midnight was between them and
-	// now.
-	days := evaluate[[]string](b, `[...document.querySelector(".chart-table").querySelectorAll("tbody tr")].map((row) =>
-		": " + row.cells[1].innerText + " people, " + row.cells[2].innerText + " bots")`)
-	people := 0
-	for _, day := range days[:2] {
-		n := 0
-		if _, err := fmt.Sscanf(day, ": %d people, 0 bots", &n); err != nil {
-			t.Errorf("the table has %q: %v", day, err)
-		}
-		people += n
-	}
-	testkit.Equal(t, "clicks of the last two days", people, 4)
-	for _, step := range []struct{ name, what, ends string }{
-		{"last bar", "plot.focus()", days[0]},
-		{"bar before", press("ArrowLeft"), days[1]},
-		{"end", press("End"), days[0]},
-		{"first bar", "plot.querySelector(':scope > svg > rect').dispatchEvent(" +
-			"new PointerEvent('pointerdown', {bubbles: true}))", days[len(days)-1]},
-	} {
-		if got := value(step.what); !strings.HasSuffix(got, step.ends) {
-			t.Errorf("the %s has %q, want %q", step.name, got, step.ends)
-		}
-	}
 }
 
 // keepsHour chooses an hour of the week by the keyboard, which stays chosen when a click comes in.

@@ -1,36 +1,55 @@
-// Charts: the numbers of a bar are shown when it is tapped or pointed at, or chosen by the arrow keys as on a slider.
+// Charts: the numbers of a bar are shown beside it while it is tapped or pointed at, or chosen by the arrow keys as on a slider.
 function readCharts(at) {
   for (const plot of document.querySelectorAll(".chart-plot:not([tabindex])")) {
-    const chart = plot.closest(".chart"), value = chart.querySelector(".chart-value");
-    const rows = chart.querySelectorAll("tbody tr"), mark = plot.querySelector(".chart-bars > rect"); // a row per bar, the newest first
+    const chart = plot.closest(".chart"), value = chart.querySelector(".chart-value"), bars = plot.querySelector(".chart-bars");
+    const rows = chart.querySelectorAll("tbody tr"), mark = bars.querySelector("rect"); // a row per bar, the newest first
     if (rows.length === 0) continue;
-    const last = rows.length - 1, chosen = () => Number(plot.getAttribute("aria-valuenow"));
-    const says = (at) => {
-      const [date, people, bots, imported] = rows[last - at].cells;
-      return `${date.textContent}: ${people.textContent} people, ${bots.textContent} bots` +
-        (chart.querySelector(".key-imported") ? `, ${imported.textContent} imported` : "");
-    };
+    bars.querySelector(".chart-titles")?.remove(); // which are for browsers without the script
+    const names = [...chart.querySelectorAll("thead th")].map((name) => name.textContent), { show, top } = chart.dataset;
+    const last = rows.length - 1, columns = bars.viewBox.baseVal.width, chosen = () => Number(plot.getAttribute("aria-valuenow"));
+    const shown = [show, ...(show === "Total" ? ["People", "Bots", "Imported"] : []), "Before"].filter((name) => names.includes(name));
+    const read = (at) => shown.map((name) => [name === "Total" ? "Clicks" : name, rows[last - at].cells[names.indexOf(name)]?.textContent])
+      .filter(([, number]) => number);
+    const dated = (at) => rows[last - at].cells[0].textContent;
+    const says = (at) => `${dated(at)}: ${read(at).map(([name, number]) => `${number} ${name.toLowerCase()}`).join(", ")}`;
+    const part = (name, text, kind = "") => Object.assign(document.createElement(name), { textContent: text, className: kind });
     const choose = (at) => {
       mark.classList.add("chosen");
       mark.setAttribute("x", at);
-      value.textContent = says(at);
+      const numbers = read(at);
+      value.replaceChildren(part("strong", dated(at)), ...numbers.flatMap(([name, number]) =>
+        [part("span", name, `key key-${name.toLowerCase()}`), part("span", number)]));
+      value.hidden = false;
       plot.setAttribute("aria-valuenow", at);
-      plot.setAttribute("aria-valuetext", value.textContent);
+      plot.setAttribute("aria-valuetext", says(at));
+      const room = value.parentNode.getBoundingClientRect(), { left, width } = plot.getBoundingClientRect();
+      const begin = left - room.left + at * width / columns, end = begin + width / columns + 8;
+      const height = Math.max(...numbers.map(([, number]) => Number(number.replaceAll(",", "")))) / top * 240;
+      value.style.left = `${Math.max(0, end + value.offsetWidth > room.width ? begin - 8 - value.offsetWidth : end)}px`;
+      value.style.top = `${Math.max(0, Math.min(256 - height, 256 - value.offsetHeight))}px`;
+    };
+    const leave = () => {
+      mark.classList.remove("chosen");
+      value.hidden = true;
     };
     const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -7, PageUp: 7, Home: -rows.length, End: rows.length };
     for (const [name, text] of [["role", "slider"], ["tabindex", "0"], ["aria-valuemin", "0"], ["aria-valuemax", last], ["aria-valuenow", last],
       ["aria-valuetext", says(last)]]) plot.setAttribute(name, text);
-    value.hidden = false;
     if (at) choose(Math.min(at, last));
     plot.addEventListener("focus", () => choose(chosen()));
+    plot.addEventListener("blur", leave);
     plot.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") leave();
       if (!(event.key in moves)) return;
       event.preventDefault();
       choose(Math.max(0, Math.min(last, chosen() + moves[event.key])));
     });
     for (const kind of ["pointermove", "pointerdown"]) plot.addEventListener(kind, (event) => {
       const { left, width } = plot.getBoundingClientRect();
-      choose(Math.max(0, Math.min(last, Math.floor((event.clientX - left) / width * rows.length))));
+      choose(Math.max(0, Math.min(last, Math.floor((event.clientX - left) / width * columns))));
+    });
+    plot.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "mouse" && document.activeElement !== plot) leave();
     });
   }
 }
