@@ -54,6 +54,9 @@ type deliveryItem struct {
 // Path returns the path of the delivery's page.
 func (i deliveryItem) Path() string { return i.Hook.Path + "/deliveries/" + i.Message }
 
+// Moment says when the event happened, by which names of buttons differ.
+func (i deliveryItem) Moment() string { return i.At.In(i.zone).Format("2 Jan 2006, 15:04:05.000") }
+
 // State returns the state in words.
 func (i deliveryItem) State() linkState {
 	switch {

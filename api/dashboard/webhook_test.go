@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,6 +292,11 @@ func TestWebhookPageIsSmall(t *testing.T) {
 	}
 	page := b.get(hookPath(hook))
 	testkit.Equal(t, "deliveries", strings.Count(page.body, ">Resend<"), 25)
+	names := regexp.MustCompile(` aria-label="Resend webhook.test of ([^"]+)"`).FindAllString(page.body, -1)
+	slices.Sort(names)
+	if n := len(slices.Compact(names)); n < 2 { // those of one millisecond have the same
+		t.Errorf("the buttons have %d names", n)
+	}
 	if len(page.body) > 40<<10 {
 		t.Errorf("%d bytes", len(page.body))
 	}

@@ -78,6 +78,10 @@ func TestDashboardWebhooks(t *testing.T) {
 	b.sees("Done", "Send a test")
 	b.sees("Send a test", "A test event is on its way")
 	awaitMessages(4)
+	other := s.tab(t).signIn(s)
+	other.page(page)
 	b.press("Delete")
 	b.sees("Delete it", "No webhooks yet")
+	other.shows("This webhook no longer exists.", "See all webhooks")
+	testkit.Equal(t, "faults: the page that is gone", len(other.takeFaults()), 1)
 }

@@ -146,7 +146,9 @@ async function refresh() {
       tellAge("Your session has ended.", "Sign in again", location.href);
     } else if (answer.status === 404) {
       over = true;
-      tellAge("This link no longer exists.", "See all links", "/dashboard/links");
+      const list = document.querySelector(".crumb a"), all = list?.textContent.toLowerCase(); // shared reports have none
+      if (list) tellAge(`This ${all.replace(/s$/, "")} no longer exists.`, `See all ${all}`, list.href);
+      else tellAge("This report is no longer shared.");
     } else {
       if (answer.status !== 304) { // which says that nothing has changed
         if (!answer.ok) throw new Error(answer.statusText);
