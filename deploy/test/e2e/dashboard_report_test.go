@@ -3,8 +3,11 @@
 package e2e_test
 
 import (
+	"regexp"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -45,4 +48,24 @@ func TestDashboardReportTabs(t *testing.T) {
 	plain.page("/dashboard/report")
 	plain.shows("Map of countries", "Austria", "Firefox", "Busiest")
 	plain.sees("Count clicks by tag and by domain", "No tag", "go.example.org")
+}
+
+var pdfPages = regexp.MustCompile(`/Type /Pages\s+/Count (\d+)`)
+
+// TestDashboardReportPrints prints reports on A4.
+func TestDashboardReportPrints(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t).signIn(s)
+	for _, path := range []string{"/dashboard/report", "/dashboard/report?tag=newsletter&domain_id=0&country=DE",
+		"/dashboard/links/0/launch?device=mobile"} {
+		b.page(path)
+		printed := call1(b, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69})
+		if found := pdfPages.FindSubmatch(printed.Data); found == nil || string(found[1]) != "1" {
+			t.Errorf("%s has more than a page: %s", path, found)
+		}
+	}
+	call1(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	b.shows("Device: Mobile", "Devices")
+	b.hides("Live · Pause")
 }
