@@ -69,3 +69,21 @@ func TestDashboardReportPrints(t *testing.T) {
 	b.shows("Device: Mobile", "Devices")
 	b.hides("Live · Pause")
 }
+
+// TestDashboardReportFits measures the report of an account on a laptop's screen, with each of its lists.
+func TestDashboardReportFits(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t).signIn(s)
+	b.size(1440, 900)
+	b.page("/dashboard/report")
+	for _, tab := range evaluate[[]string](b, `[...document.querySelectorAll(".cards [role=tab]")].map((e) => e.id)`) {
+		height := evaluate[int](b, `document.getElementById("`+tab+`").click(), document.documentElement.scrollHeight`)
+		if height > 1600 {
+			t.Errorf("the page has %d pixels with %s", height, tab)
+		}
+	}
+	if y := evaluate[float64](b, `document.querySelector(".cards").getBoundingClientRect().top + scrollY`); y > 900 {
+		t.Errorf("the lists begin at %v", y)
+	}
+}
