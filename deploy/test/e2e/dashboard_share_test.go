@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -86,6 +88,27 @@ func TestDashboardWall(t *testing.T) {
 		}
 		b.passes(axe)
 	}
+}
+
+// TestDashboardSharedPrints prints shared reports, each on one page of A4 or Letter.
+func TestDashboardSharedPrints(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t).signIn(s)
+	for _, of := range []string{"", "?hash=launch", "?domain_id=1"} {
+		b.page("/dashboard/shares/new" + of)
+		b.sees("Share", "The report is shared")
+		b.sees("Open the report", "Full screen")
+		for paper, size := range map[string][2]float64{"A4": {8.27, 11.69}, "Letter": {8.5, 11}} {
+			printed := call1(b, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: size[0], PaperHeight: size[1]})
+			if found := pdfPages.FindSubmatch(printed.Data); found == nil || string(found[1]) != "1" {
+				t.Errorf("the report of %q has more than a page of %s: %s", of, paper, found)
+			}
+		}
+	}
+	call1(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	b.shows("go.example.org Report", "Times are in", "Devices")
+	b.hides("Full screen")
 }
 
 // TestDashboardWallStays has a wall open while clicks come, while nobody answers, and until the report is not shared.
