@@ -28,6 +28,7 @@ func TestDashboardDrafts(t *testing.T) {
 	}
 	b.run("a click elsewhere", func(t *testing.T) {
 		b.page(edit)
+		place := b.placeOf("#title")
 		b.fill("Title optional", "Half a ti")
 		b.sees("Domains", "Your domains")
 		b.back()
@@ -36,6 +37,7 @@ func TestDashboardDrafts(t *testing.T) {
 		b.page(edit)
 		b.shows(kept)
 		has("Title optional", "Half a ti")
+		testkit.Equal(t, "place of the field", b.placeOf("#title"), place)
 		b.press("Discard")
 		has("Title optional", "")
 		b.page(edit)
@@ -112,7 +114,7 @@ func TestDashboardDrafts(t *testing.T) {
 			}
 			has(c.field, c.wrong)
 			b.hides(kept)
-			b.sees("Report", "Clicks on all links") // a click elsewhere
+			b.sees("Overview", "Recent links") // a click elsewhere
 			b.page(c.page)
 			b.shows(kept)
 			has(c.field, c.wrong)

@@ -213,8 +213,16 @@ func TestDashboardManyLinks(t *testing.T) {
 	b.press("Select all on this page")
 	b.press("All 120 links of this filter")
 	b.sees("Delete selected links", "Delete 120 links?")
+	title := b.placeOf("h1")
 	b.sees("Delete 120 links", "120 links were deleted.")
+	testkit.Equal(t, "place of the title with a notice", b.placeOf("h1"), title)
 	b.sees("Undo", "120 links are back, with their clicks.", "120 links with “many/”")
+}
+
+// placeOf returns where on the page an element begins.
+func (b *tab) placeOf(selector string) float64 {
+	b.t.Helper()
+	return evaluate[float64](b, `document.querySelector("`+selector+`").getBoundingClientRect().top + scrollY`)
 }
 
 // TestDashboardListWithoutScript requires that a menu works and that the browser scrolls to the row of an action.
