@@ -215,7 +215,8 @@ func newChart(format numbers, zone *time.Location, figure string, days []dayClic
 	if c.Columns = len(c.Bars); len(days) < all {
 		c.Columns = max(c.Columns, minColumns)
 	}
-	if figure == figureVisitors && !c.HasVisitors() || figure == figureImported && !c.HasImported() {
+	unknown := slices.ContainsFunc(c.Bars, func(b bar) bool { return b.Visitors == nil })
+	if figure == figureVisitors && unknown || figure == figureImported && !c.HasImported() {
 		c.Figure = figureClicks
 	}
 	var most bar

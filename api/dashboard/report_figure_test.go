@@ -51,9 +51,12 @@ func TestTimeBefore(t *testing.T) {
 	s := start(t)
 	now := s.now().UTC()
 	old := s.addLinkAt(t, "old", "https://example.org/", now.AddDate(-2, 0, 0))
+	seen := s.addLinkAt(t, "seen", "https://example.org/", now.AddDate(-2, 0, 0))
 	young := s.addLink(t, "young", "https://example.org/")
 	s.count(t, click{link: old, at: now.AddDate(0, 0, -1), times: 10}, click{link: young, at: now, times: 3},
 		click{link: old, at: now.AddDate(0, 0, -8), times: 20, visitor: 1},
+		click{link: seen, at: now.AddDate(0, 0, -1), times: 4, visitor: 2},
+		click{link: seen, at: now.AddDate(0, 0, -8), times: 9, visitor: 3},
 		click{link: old, at: now.AddDate(0, 0, -20), times: 5, device: schema.Bot})
 	b := s.signedIn(t)
 	for name, c := range map[string]struct {
@@ -63,6 +66,8 @@ func TestTimeBefore(t *testing.T) {
 	}{
 		"clicks":        {"old?period=7d", "Clicks in the previous 7 days", "10 0 10 20", true},
 		"people":        {"old?period=7d&show=people", "People in the previous 7 days", "10 0 10 20", true},
+		"visitors":      {"seen?period=7d&show=visitors", "Visitors 1 1 before", "4 0 4 1 1", true},
+		"no visitors":   {"old?period=7d&show=visitors", "Clicks in the previous 7 days", "10 0 10 20", true},
 		"no such click": {"old?period=7d&show=bots", "No bots in the previous 7 days", "10 0 10", false},
 		"no click":      {"old?period=30d", "No clicks in the previous 30 days", "10 0 10", false},
 		"no link":       {"young?period=7d", "No data for the period before", "", false},

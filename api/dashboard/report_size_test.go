@@ -77,6 +77,9 @@ func (b busyClicks) Report(_ context.Context, q schema.ReportQuery) (schema.Repo
 func TestReportIsSmall(t *testing.T) {
 	const most = 60 << 10
 	s := start(t)
+	s.account = schema.Account{Email: "old@example.org", PasswordHash: passwordHash(),
+		CreatedAt: s.now().UTC().AddDate(-30, 0, 0)} // so that each report is compared
+	testkit.Must(t, s.links.CreateAccount(t.Context(), &s.account))
 	busy := busyClicks{FaultyClicks: storetest.FaultyClicks{ClickStore: s.clicks, ReportStore: s.clicks}}
 	for i := range 10 {
 		link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("usual-%02d", i), Active: true,
@@ -93,7 +96,8 @@ func TestReportIsSmall(t *testing.T) {
 		busy.countries = append(busy.countries, string(id[1]))
 	}
 	s.base = run(t, s.links, busy, nil, s.log)
-	b := s.signedIn(t)
+	b := s.browser(t)
+	b.signIn(s.account.Email, password)
 	day := func(before int) string { return s.now().UTC().AddDate(0, 0, -before).Format("2006-01-02") }
 	for name, query := range map[string]string{
 		"today by hour":    "?interval=hour&from=" + day(0),

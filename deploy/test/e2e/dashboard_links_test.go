@@ -105,7 +105,9 @@ func (b *tab) countsClicks(t *testing.T, s *system, target string) {
 	for range 3 {
 		s.click(t, "tried", "User-Agent", desktop, "Referer", "https://news.example.org/today")
 	}
-	b.shows("4 clicks since", "Mobile", "Chrome", "news.example.org", "Up to date")
+	b.shows("4 clicks since", "Mobile", "news.example.org", "Up to date")
+	b.press("Browsers")
+	b.shows("Chrome")
 	if !evaluate[bool](b, "window.notReloaded === true") {
 		t.Error("the page was reloaded")
 	}
