@@ -207,7 +207,7 @@ type dateLabel struct {
 
 // newChart returns the chart of a figure in consecutive days or hours in a time zone. Without such numbers, it is of
 // clicks. The chart begins at since, the earliest time of a click, or at an earlier click that was imported.
-func newChart(format numbers, zone *time.Location, figure string, days []dayClicks, since time.Time) chart {
+func newChart(zone *time.Location, figure string, days []dayClicks, since time.Time) chart {
 	c := chart{Zone: zone.String(), Figure: figure}
 	all := len(days)
 	days, c.Unborn = fromBirth(days, since.In(zone))
@@ -229,7 +229,7 @@ func newChart(format numbers, zone *time.Location, figure string, days []dayClic
 			ghost = max(ghost, *was)
 		}
 	}
-	ticks, top := ticksTo(format, max(ghost, c.Value(most)))
+	ticks, top := ticksTo(max(ghost, c.Value(most)))
 	c.Ticks, c.Top = ticks, top
 	if ghost > 0 {
 		c.Ghost = c.ghost(top)
@@ -242,7 +242,7 @@ func newChart(format numbers, zone *time.Location, figure string, days []dayClic
 		c.Imported += outline(i, b.ImportedY, b.ImportedH)
 	}
 	c.Dates = datesBelow(c.Bars, c.Columns, c.Unit)
-	c.Summary = c.summary(format, days, most)
+	c.Summary = c.summary(days, most)
 	return c
 }
 
@@ -384,12 +384,12 @@ func height(n, top int64) float64 {
 }
 
 // ticksTo returns grid lines at round numbers from 0 to the first one at or above greatest, which ends the axis.
-func ticksTo(format numbers, greatest int64) (ticks []tick, top int64) {
+func ticksTo(greatest int64) (ticks []tick, top int64) {
 	step := roundStep(greatest)
 	top = max(1, (greatest+step-1)/step) * step
 	for n := int64(0); n <= top; n += step {
 		y := plotBottom - float64(n)/float64(top)*(plotBottom-plotTop)
-		ticks = append(ticks, tick{Y: px(y), LabelY: px(y + 4), Label: shortNumber(format, n, top)})
+		ticks = append(ticks, tick{Y: px(y), LabelY: px(y + 4), Label: shortNumber(n, top)})
 	}
 	return ticks, top
 }
@@ -409,7 +409,7 @@ func roundStep(greatest int64) int64 {
 }
 
 // shortNumber formats a number of the axis. top, the end of the axis, decides the unit (none, k, M).
-func shortNumber(format numbers, n, top int64) string {
+func shortNumber(n, top int64) string {
 	for _, unit := range []struct {
 		size   int64
 		symbol string
@@ -418,7 +418,7 @@ func shortNumber(format numbers, n, top int64) string {
 			return strconv.FormatFloat(float64(n)/float64(unit.size), 'g', 4, 64) + unit.symbol
 		}
 	}
-	return format.number(n)
+	return number(n)
 }
 
 // labelled is a range of bars that a label below them names: one bar, or a day of hours.
@@ -477,20 +477,20 @@ func datesBelow(bars []bar, columns int, unit string) (labels []dateLabel) {
 }
 
 // summary says what the chart shows. most is the highest bar.
-func (c chart) summary(format numbers, days []dayClicks, most bar) string {
+func (c chart) summary(days []dayClicks, most bar) string {
 	if len(days) == 0 {
 		return "No clicks"
 	}
 	all := sumOf(days)
 	text := fmt.Sprintf("%s from %s to %s, %s: %s by people, %s by bots", c.Title(), dateText(days[0].Date),
-		dateText(days[len(days)-1].Date), c.Zone, format.number(all.People), format.number(all.Bots))
+		dateText(days[len(days)-1].Date), c.Zone, number(all.People), number(all.Bots))
 	if all.Imported > 0 {
-		text += fmt.Sprintf(", %s imported", format.number(all.Imported))
+		text += fmt.Sprintf(", %s imported", number(all.Imported))
 	}
 	if c.Value(most) == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, format.number(c.Value(most)), c.Unit,
+	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, number(c.Value(most)), c.Unit,
 		most.Date())
 }
 

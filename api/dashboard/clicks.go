@@ -45,7 +45,7 @@ func (d *Dashboard) compare(
 		case days == 1 && with.Part:
 			counter.Against = "yesterday"
 		default:
-			counter.Against = "in the previous " + periodOf(c.numbers(), days)
+			counter.Against = "in the previous " + periodOf(days)
 		}
 		if with.Part {
 			counter.Against += ", up to the same time"
@@ -66,11 +66,11 @@ func (c counter) beside(days []dayClicks) []dayClicks {
 }
 
 // periodOf names a number of days.
-func periodOf(f numbers, days int) string {
+func periodOf(days int) string {
 	if days == 1 {
 		return "day"
 	}
-	return f.counted(int64(days), "day", "days")
+	return counted(int64(days), "day", "days")
 }
 
 // minCompared is the number of clicks from which on a percentage of them says something.
@@ -162,12 +162,11 @@ func sumOf(days []dayClicks) (s schema.Period) {
 // progress says up to when clicks are counted, in words.
 type progress struct {
 	clickreport.Progress
-	now     time.Time // in the zone of the page
-	numbers numbers
+	now time.Time // in the zone of the page
 }
 
 func (d *Dashboard) progress(c *call) progress {
-	return progress{d.Lag.Progress(c.ctx), c.now(), c.numbers()}
+	return progress{d.Lag.Progress(c.ctx), c.now()}
 }
 
 // clock formats a time for people in the zone of now, with the date unless it is today.
@@ -211,7 +210,7 @@ func (p progress) Stamp() string { return p.UpTo.Format(time.RFC3339) }
 func (p progress) Clock() string { return clock(p.UpTo, p.now) }
 
 // Wait describes how many clicks wait.
-func (p progress) Wait() string { return p.numbers.counted(p.Waiting, "click to go", "clicks to go") }
+func (p progress) Wait() string { return counted(p.Waiting, "click to go", "clicks to go") }
 
 // State returns the CSS class.
 func (p progress) State() string {

@@ -16,8 +16,8 @@ func init() { callTimeout, bulkTimeout = testkit.Patience, testkit.Patience }
 var (
 	NewChart     = func(days []dayClicks) chart { return ChartOf(figureClicks, days, time.Time{}) }
 	ChartSince   = func(days []dayClicks, since time.Time) chart { return ChartOf(figureClicks, days, since) }
-	TicksTo      = func(greatest int64) ([]tick, int64) { return ticksTo(english, greatest) }
-	Number       = english.number
+	TicksTo      = ticksTo
+	Number       = number
 	ReadDays     = readDays
 	NewCounter   = newCounter
 	WriteCSV     = writeCSV
@@ -40,7 +40,7 @@ var (
 
 // ChartOf returns the chart of a figure.
 func ChartOf(figure string, days []dayClicks, since time.Time) chart {
-	return newChart(english, time.UTC, figure, days, since)
+	return newChart(time.UTC, figure, days, since)
 }
 
 type (

@@ -61,7 +61,7 @@ func tryAgain(wait time.Duration) string {
 	if wait <= time.Minute {
 		return "Please try again in a minute."
 	}
-	return "Please try again in " + english.counted(int64((wait+time.Minute-1)/time.Minute), "minute", "minutes") + "."
+	return "Please try again in " + counted(int64((wait+time.Minute-1)/time.Minute), "minute", "minutes") + "."
 }
 
 // busy reports whether err means that an anonymous request or a password has no turn, and returns the page for it.

@@ -92,7 +92,7 @@ func (d *Dashboard) createMany(c *call) error {
 		page.Results = nil
 		return d.invalid(c, "bulk", page,
 			problems{fieldLines: fmt.Sprintf("There are %s lines. Create at most %d links at a time, or import a file.",
-				c.numbers().number(int64(n)), maxBulkLinks)})
+				number(int64(n)), maxBulkLinks)})
 	}
 	wait, err := d.attempts.Allow(c.ctx, bulkByAccount.By(strconv.FormatInt(c.account.ID, 10)))
 	if err != nil {

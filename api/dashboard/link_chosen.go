@@ -59,7 +59,7 @@ func (d *Dashboard) changeChosen(c *call) error {
 		ids = slices.DeleteFunc(ids, func(id int64) bool { return id > newest })
 	} else if n := int64(len(ids)); n > maxUnasked {
 		page := chosenPage{Newest: slices.Max(ids), Back: back, Do: edit.do, Tags: c.form(links.FieldTags)}
-		page.Links = c.numbers().counted(n, "link", "links")
+		page.Links = counted(n, "link", "links")
 		page.Question = fmt.Sprintf(question, page.Links)
 		if page.All = c.form("all") == "true"; !page.All {
 			page.IDs = ids
@@ -99,17 +99,17 @@ func (d *Dashboard) chosenIDs(c *call, list linkFilter) (ids []int64, err error)
 }
 
 // outcomeOf says how many links were changed, and why others were not. failed is what has ended the change, or nil.
-func outcomeOf(f numbers, changed, asked int, done string, refused, failed error) string {
+func outcomeOf(changed, asked int, done string, refused, failed error) string {
 	verb := " were "
 	if changed == 1 {
 		verb = " was "
 	}
-	text := f.counted(int64(changed), "link", "links") + verb + done + "."
+	text := counted(int64(changed), "link", "links") + verb + done + "."
 	left := asked - changed
 	if left == 0 {
 		return text
 	}
-	text += " " + f.counted(int64(left), "link", "links") + " stayed as before"
+	text += " " + counted(int64(left), "link", "links") + " stayed as before"
 	if failed != nil {
 		return text + ", because the service is busy: try again."
 	}
@@ -127,7 +127,7 @@ func (d *Dashboard) deleteChosen(c *call, back string, ids []int64, done notice)
 	if err != nil && deleted == 0 {
 		return err
 	}
-	done.Text = outcomeOf(c.numbers(), deleted, len(ids), "deleted", refused, err) + " The trash keeps them for 30 days."
+	done.Text = outcomeOf(deleted, len(ids), "deleted", refused, err) + " The trash keeps them for 30 days."
 	if deleted > 0 {
 		done.Undo = deletion{at: at, links: int64(deleted)}.undo("", back)
 	}

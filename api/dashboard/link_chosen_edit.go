@@ -135,9 +135,9 @@ func (d *Dashboard) editChosen(c *call, back string, ids []int64, e bulkEdit, do
 		return failed
 	}
 	e.changed = int64(changed)
-	done.Text = outcomeOf(c.numbers(), changed, len(ids)-same, e.done(), refused, failed)
+	done.Text = outcomeOf(changed, len(ids)-same, e.done(), refused, failed)
 	if same > 0 {
-		done.Text += " " + c.numbers().counted(int64(same), "link needed", "links needed") + " no change."
+		done.Text += " " + counted(int64(same), "link needed", "links needed") + " no change."
 	}
 	if changed > 0 && len(e.parts) <= maxParts {
 		done.Undo = e.undo("", back)
@@ -174,18 +174,18 @@ func (d *Dashboard) undoEdit(c *call, back string, e bulkEdit) error {
 	if len(done.Chosen) > maxUnasked {
 		done.Chosen = nil
 	}
-	n, left := c.numbers(), max(0, e.changed-undone)
-	done.Text = n.counted(undone, "link is", "links are") + " as before."
+	left := max(0, e.changed-undone)
+	done.Text = counted(undone, "link is", "links are") + " as before."
 	if e.do == "restore" {
-		done.Text = n.counted(undone, "link is", "links are") + " in the trash again."
+		done.Text = counted(undone, "link is", "links are") + " in the trash again."
 	}
 	switch {
 	case failed != nil:
 		e.changed = left
-		done.Text += " " + n.counted(left, "link", "links") + " will follow: the service is busy."
+		done.Text += " " + counted(left, "link", "links") + " will follow: the service is busy."
 		done.Undo = e.undo("Undo the others", back)
 	case left > 0:
-		done.Text += " " + n.counted(left, "link has", "links have") + " changed since."
+		done.Text += " " + counted(left, "link has", "links have") + " changed since."
 	}
 	c.setNotice(done)
 	return c.redirect(back)

@@ -109,7 +109,7 @@ func (d *Dashboard) withClicks(c *call, links []schema.Link) ([]linkView, error)
 	counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, ids)
 	for i := range views {
 		if views[i].Clicks = "–"; err == nil {
-			views[i].Clicks = c.numbers().number(counts[views[i].ID])
+			views[i].Clicks = number(counts[views[i].ID])
 		}
 	}
 	return views, ofClicks(err)

@@ -79,7 +79,7 @@ func (d *Dashboard) restore(c *call) error {
 	if err != nil {
 		return err
 	}
-	text := restoredText(c.numbers(), restored) + cannotReturn(c.numbers(), int64(len(ids))-restored)
+	text := restoredText(restored) + cannotReturn(int64(len(ids))-restored)
 	c.setNotice(notice{Text: text, Undo: undoRestore(now, restored, back)})
 	return c.redirect(back)
 }
@@ -109,22 +109,22 @@ func (d *Dashboard) restoreOne(c *call, back, key string) error {
 	return c.redirect(view.at(back))
 }
 
-func restoredText(f numbers, n int64) string {
+func restoredText(n int64) string {
 	if n == 1 {
 		return "1 link is back, with its clicks."
 	}
-	return f.counted(n, "link", "links") + " are back, with their clicks."
+	return counted(n, "link", "links") + " are back, with their clicks."
 }
 
 // cannotReturn says why some links stay deleted, "" if there are none.
-func cannotReturn(f numbers, n int64) string {
+func cannotReturn(n int64) string {
 	switch n {
 	case 0:
 		return ""
 	case 1:
 		return " 1 link cannot come back: you have restored it or created it anew, or deleted its domain."
 	}
-	return " " + f.counted(n, "link", "links") + " cannot come back: you have restored them or created them anew, or " +
+	return " " + counted(n, "link", "links") + " cannot come back: you have restored them or created them anew, or " +
 		"deleted their domain."
 }
 
@@ -179,13 +179,12 @@ func (d *Dashboard) restoreAll(c *call, back string, u deletion) error {
 	}
 	left += over
 	u.back += restored
-	n := c.numbers()
-	done := notice{Text: restoredText(n, u.back)}
+	done := notice{Text: restoredText(u.back)}
 	if left == 0 {
-		done.Text += cannotReturn(n, max(0, u.links-u.back))
+		done.Text += cannotReturn(max(0, u.links-u.back))
 		done.Undo = undoRestore(u.since, u.back, back)
 	} else {
-		done.Text = n.number(u.back) + " of " + n.number(u.links) + " links are back, with their clicks."
+		done.Text = number(u.back) + " of " + number(u.links) + " links are back, with their clicks."
 		done.Undo = u.undo("Restore the others", back)
 		done.Undo.Continues = err == nil
 	}

@@ -158,7 +158,7 @@ func (d *Dashboard) topLinks(c *call, counts []schema.LinkCount) ([]topLink, err
 	for _, count := range counts {
 		if link, ok := byID[count.LinkID]; ok {
 			view := d.linkView(link)
-			view.Clicks = c.numbers().number(count.Total)
+			view.Clicks = number(count.Total)
 			top = append(top, topLink{view, newShare("", count.Total, counts[0].Total)})
 		}
 	}
@@ -198,12 +198,12 @@ func chipsOf(link schema.Link, use map[int64]schema.LimitUse) (chips []linkChip)
 	if e.Password != 0 {
 		add("lock", "Password")
 	}
-	switch limit := english.number(e.MaxClicks); {
+	switch limit := number(e.MaxClicks); {
 	case e.MaxClicks == 0:
 	case use == nil:
 		add("gauge", "Limit "+limit)
 	default:
-		add("gauge", english.number(max(0, e.MaxClicks-use[link.ID].Spent))+" of "+limit+" left")
+		add("gauge", number(max(0, e.MaxClicks-use[link.ID].Spent))+" of "+limit+" left")
 	}
 	var weights []string
 	for _, v := range e.Variants {
@@ -213,7 +213,7 @@ func chipsOf(link schema.Link, use map[int64]schema.LimitUse) (chips []linkChip)
 		add("split", "A/B "+strings.Join(weights, "/"))
 	}
 	if n := len(e.Rules); n > 0 {
-		add("route", english.counted(int64(n), "rule", "rules"))
+		add("route", counted(int64(n), "rule", "rules"))
 	}
 	if mode, _ := e.Paths(link.URL); mode != schema.PathDefault {
 		add("git-branch", "Paths: "+string(mode))

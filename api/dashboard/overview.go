@@ -115,7 +115,7 @@ func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overvi
 		return nil, ofClicks(err)
 	}
 	report := &overviewReport{Sum: sumOf(days),
-		Chart: newChart(c.numbers(), c.zone(), figureClicks, days, c.account.CreatedAt).withSources(got.Sources),
+		Chart: newChart(c.zone(), figureClicks, days, c.account.CreatedAt).withSources(got.Sources),
 		Counters: []counter{
 			newCounter("Today", days, now, 1), newCounter("7 days", days, now, 7),
 			newCounter("30 days", days, now, overviewDays),

@@ -239,7 +239,7 @@ func (d *Dashboard) clickReport(
 	if report.Counter = counters[0]; report.Counter.Sum.Total() == 0 {
 		report.Nothing = page.nothing(some)
 	}
-	report.Chart = newChart(c.numbers(), asked.Zone, page.Form.Figure,
+	report.Chart = newChart(asked.Zone, page.Form.Figure,
 		report.Counter.beside(pointsOf(got.Series, asked.Interval)), page.since(c)).withSources(got.Sources)
 	report.Figures = page.figures(asked, report)
 	week, err := asked.Week(ctx, d.Clicks, c.account.ID, some)

@@ -87,7 +87,7 @@ func (p *reportPage) campaigns(
 			}
 		}
 		if some {
-			r.Hint = "Of the " + english.number(int64(len(campaigns))) + " campaigns with the most clicks."
+			r.Hint = "Of the " + number(int64(len(campaigns))) + " campaigns with the most clicks."
 		}
 		if p.Share == nil {
 			r.File = p.file()

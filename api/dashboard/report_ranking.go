@@ -52,7 +52,7 @@ func allOf(asked clickreport.Request, n int, title string) string {
 	case n >= namesRead: // there may be more
 		return "All " + title
 	}
-	return "All " + english.number(int64(n)) + " " + title
+	return "All " + number(int64(n)) + " " + title
 }
 
 // Most is the limit of the page with all rows.

@@ -126,7 +126,7 @@ func (d *Dashboard) renameTag(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.seeOther(pathTags, "The tag “"+page.Tag+"” is now “"+page.New+"” on "+c.numbers().counted(n, "link", "links")+
+	return c.seeOther(pathTags, "The tag “"+page.Tag+"” is now “"+page.New+"” on "+counted(n, "link", "links")+
 		".")
 }
 
@@ -139,5 +139,5 @@ func (d *Dashboard) deleteTag(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.seeOther(pathTags, "The tag “"+page.Tag+"” was removed from "+c.numbers().counted(n, "link", "links")+".")
+	return c.seeOther(pathTags, "The tag “"+page.Tag+"” was removed from "+counted(n, "link", "links")+".")
 }

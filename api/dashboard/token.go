@@ -69,10 +69,10 @@ func (p tokensPage) May(token schema.Token) string {
 func (p tokensPage) Made(token schema.Token) string {
 	var made []string
 	if n := p.shares[token.ID]; n > 0 {
-		made = append(made, english.counted(n, "shared report", "shared reports"))
+		made = append(made, counted(n, "shared report", "shared reports"))
 	}
 	if n := p.webhooks[token.ID]; n > 0 {
-		made = append(made, english.counted(n, "webhook", "webhooks"))
+		made = append(made, counted(n, "webhook", "webhooks"))
 	}
 	return strings.Join(made, " and ")
 }
