@@ -169,7 +169,7 @@ func (d *Dashboard) createLink(c *call) error {
 		return err
 	}
 	if typed := c.form(links.FieldCustomAlias); typed != alias {
-		c.setNotice(notice{Text: "Aliases have small letters, so “" + typed + "” became “" + alias +
+		c.setNotice(notice{Text: "Aliases are lowercase, so “" + typed + "” became “" + alias +
 			"”. Visitors may type either."})
 	}
 	return c.redirect(withParam(pathNew, paramMade, strconv.FormatInt(link.DomainID, 10)+"."+link.Hash))
