@@ -8,7 +8,7 @@ const chosenTabs = (() => {
   }
 })();
 
-let totals = [...document.querySelectorAll("#totals form")], askedTotals = false;
+let totals = [...document.querySelectorAll("#totals [data-key]")], askedTotals = false;
 
 // loadTotals loads the lists that are counted when somebody asks for them, once: their link leads to them, too.
 async function loadTotals(link) {
@@ -17,7 +17,7 @@ async function loadTotals(link) {
   try {
     const answer = await fetch(`${link.href}&part=totals`, { redirect: "error" });
     if (!answer.ok) return;
-    totals = [...new DOMParser().parseFromString(await answer.text(), "text/html").querySelectorAll("form")];
+    totals = [...new DOMParser().parseFromString(await answer.text(), "text/html").querySelectorAll("[data-key]")];
   } catch {
     return;
   }
