@@ -29,11 +29,6 @@ async function openPane(link) {
 // showPane shows a page in the dialog, where the first problem or field has the focus.
 function showPane(page) {
   const within = page.getElementById("main"), close = document.createElement("button");
-  for (const script of within.querySelectorAll("script")) { // those of a parsed document do not run
-    const running = document.createElement("script");
-    running.src = script.getAttribute("src");
-    script.replaceWith(running);
-  }
   within.querySelector("h1, h2").id = "pane-title";
   close.type = "button";
   close.className = "button quiet small close";
@@ -42,6 +37,11 @@ function showPane(page) {
   keepPane();
   if (!pane.open) document.body.prepend(pane);
   pane.replaceChildren(...within.children, close);
+  for (const script of pane.querySelectorAll("script")) { // what was in a parsed document does not run
+    const running = document.createElement("script");
+    running.src = script.getAttribute("src");
+    script.replaceWith(running);
+  }
   if (!pane.open) pane.showModal();
   enhance(pane);
   showTimes();
