@@ -1,7 +1,7 @@
 // The behaviour of a link: its buttons change rows without another page, and shares and card follow what is typed.
 "use strict";
 
-{
+if (document.getElementById("long_url")) { // otherwise its dialog has been closed
   const longURL = document.getElementById("long_url"), form = longURL.form;
 
   // change asks the service for the form with other rows. If that fails, the browser sends the form.
