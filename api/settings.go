@@ -51,10 +51,11 @@ func parseSettings(args []string, stderr io.Writer) (s settings, command []strin
 	return s, command, err
 }
 
-// apiSection adds -edge.url to the flags of the service: other programs set it for several services at once.
+// apiSection adds flags of the edge to those of the service: other programs set it for several services at once.
 type apiSection struct{ *apiservice.Config }
 
 func (s apiSection) RegisterFlags(fs *flag.FlagSet) {
 	service.EdgeURLVar(fs, &s.EdgeURL)
+	service.EdgeSiteVar(fs, &s.Site)
 	s.Config.RegisterFlags(fs)
 }

@@ -22,6 +22,7 @@ import (
 // Config is the configuration of an api process.
 type Config struct {
 	EdgeURL        schema.BaseURL // of short links; the program sets it from -edge.url
+	Site           schema.Site    // the default domain's name and colour; the program sets them from -edge.site-…
 	Listen         string         // address of the API and the dashboard
 	Listener       net.Listener   // if not nil, an open listener that New uses instead of listening on Listen
 	URL            schema.BaseURL // public base of the API and the dashboard; zero: the address of the listener

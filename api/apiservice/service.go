@@ -150,7 +150,7 @@ func (s *Service) compose(cfg Config) error {
 		Document: rest.Document(), Log: s.log}
 	s.pages, err = dashboard.New(
 		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen,
-			TrustedProxies: cfg.TrustedProxies,
+			TrustedProxies: cfg.TrustedProxies, Site: cfg.Site,
 			PagesPerSecond: cfg.PagesPerSecond, Now: cfg.Now}, parts)
 	if err != nil {
 		return err

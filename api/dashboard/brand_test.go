@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"linkstream/api/apiservice"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
@@ -46,6 +47,28 @@ func TestBrands(t *testing.T) {
 		testkit.Equal(t, fmt.Sprint("colour of ", page.fields), sheet[1], page.color)
 		if page.color != "" && !strings.Contains(bar, `fill="#`+page.color+`"`) {
 			t.Errorf("%v: the mark is %s", page.fields, bar)
+		}
+	}
+}
+
+// Shared reports of all links carry the name and the colour that the operator gives to the default domain.
+func TestBrandOfTheDefaultDomain(t *testing.T) {
+	for _, c := range []struct {
+		site schema.Site
+		want []string
+	}{
+		{schema.Site{Name: "Acme", Color: "#ffd400"}, []string{" · Acme</title>", `/dashboard/brand/ffd400.css`}},
+		{schema.Site{Color: "#ffd400"}, []string{" · sho.rt</title>", `/dashboard/brand/ffd400.css`}},
+		{schema.Site{Name: "Acme"}, []string{" · Acme</title>"}},
+	} {
+		s := start(t, unpaced, func(cfg *apiservice.Config) { cfg.Site = c.site })
+		path := s.signedIn(t).share(t)
+		seen := s.browser(t).get(path)
+		wantReadable(t, seen, path)
+		for _, want := range c.want {
+			if !strings.Contains(seen.body, want) {
+				t.Errorf("%+v: the page has no %s", c.site, want)
+			}
 		}
 	}
 }

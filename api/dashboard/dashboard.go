@@ -27,6 +27,7 @@ type Config struct {
 	URL            schema.BaseURL     // of the dashboard and the API; https makes cookies Secure
 	Unnamed        bool               // URL is not configured but that of the listener, which may have other names
 	SignUp         bool               // anyone may create an account
+	Site           schema.Site        // name and colour of the default domain; without both, that of the service
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
 	PagesPerSecond int                // requests of an account, on average over paceOver
 	Now            func() time.Time   // the clock of reports and of limited attempts such as sign-ins; nil: time.Now
@@ -43,6 +44,9 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		attempts:  ratelimit.NewAttemptLimiter(parts.DB, cfg.Now),
 		passwords: parts.Shortener.Passwords(), pace: turns.NewBucket(cfg.PagesPerSecond, paceOver),
 		readers: newReaders(), files: request.NewFiles(parts.Log), bodies: request.NewBodies(),
+	}
+	if cfg.Site.Name != "" || cfg.Site.Color != "" {
+		d.brand = newBrand(schema.Domain{Host: string(parts.Shortener.Base().Host()), Site: cfg.Site})
 	}
 	var err error
 	if d.assets, err = loadAssets(); err != nil {

@@ -51,6 +51,7 @@ type Dashboard struct {
 	passwords *auth.PasswordPool
 	pace      *turns.Bucket // by account
 	readers   *readers      // of shared reports
+	brand     *brand        // of the default domain; nil: the service's
 	busyPage  []byte
 	reference func() (referencePage, error)
 	assets    assets

@@ -220,10 +220,11 @@ func (d *Dashboard) sharedReport(c *call) (page reportPage, err error) {
 	return page, nil
 }
 
-// brandShared gives the page the brand of the share's domain. Pages of the default domain, and of all domains, have the
-// service's.
+// brandShared gives the page the brand of the share's domain. Pages of all domains have that of the default domain, if
+// it has one.
 func (d *Dashboard) brandShared(c *call) error {
 	if c.share.DomainID == nil || *c.share.DomainID == 0 {
+		c.brand = d.brand
 		return nil
 	}
 	domains, err := d.DB.Domains(c.ctx, c.account.ID)

@@ -67,7 +67,7 @@ func (c *Config) Validate() error {
 		}
 		c.EdgeURL = base
 	}
-	c.Edge.Resolve.URL, c.API.EdgeURL = c.EdgeURL, c.EdgeURL
+	c.Edge.Resolve.URL, c.API.EdgeURL, c.API.Site = c.EdgeURL, c.EdgeURL, c.Edge.Resolve.Site
 	for _, addr := range []string{c.Edge.Listen, c.Edge.TLSListen} {
 		if edge, err := links.ParseAddress(addr); err == nil { // otherwise Edge.Validate reports it
 			c.API.Own = append(c.API.Own, edge)

@@ -10,6 +10,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
+	"linkstream/schema/service"
 )
 
 const maxUnknownRate = 1_000_000_000 // so far above what a store answers that it is no bound
@@ -62,10 +63,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	}
 	fs.StringVar((*string)(&c.Site.PathMode), "edge.path-mode", string(c.Site.PathMode),
 		"what becomes of the path behind a name on the default domain: `none`, ignore or append; none if empty")
-	fs.StringVar(&c.Site.Name, "edge.site-name", c.Site.Name,
-		"`name` of the default domain on pages that visitors see; its host if empty")
-	fs.StringVar(&c.Site.Color, "edge.site-color", c.Site.Color,
-		"`colour` of such pages, such as "+schema.DefaultColor.String()+", which it is if empty")
+	service.EdgeSiteVar(fs, &c.Site)
 	const served = "JSON `file` that the default domain serves at "
 	fs.Func("edge.apple-app-site-association", served+schema.AppleLinksPath, readAppLinks(&c.AppLinks.Apple))
 	fs.Func("edge.assetlinks", served+schema.AndroidLinksPath, readAppLinks(&c.AppLinks.Android))
@@ -101,12 +99,6 @@ func (c *Config) Validate() error {
 	for name, document := range map[string]string{
 		"apple-app-site-association": c.AppLinks.Apple, "assetlinks": c.AppLinks.Android} {
 		if problem := schema.AppLinksProblem(document); problem != "" {
-			errs = append(errs, fmt.Errorf("-edge.%s: %s", name, problem))
-		}
-	}
-	for name, problem := range map[string]string{"site-name": schema.SiteNameProblem(c.Site.Name),
-		"site-color": schema.SiteColorProblem(c.Site.Color)} {
-		if problem != "" {
 			errs = append(errs, fmt.Errorf("-edge.%s: %s", name, problem))
 		}
 	}

@@ -41,12 +41,19 @@ func TestConfig(t *testing.T) {
 	t.Run("every invalid setting is named by its flag", func(t *testing.T) {
 		cfg := resolve.Config{
 			Site: schema.Site{RootURL: "sho.rt", NotFoundURL: "ftp://example.com/", ExpiredURL: "https:///late",
-				PathMode: "keep", Name: strings.Repeat("ü", 61), Color: "red"},
+				PathMode: "keep"},
 			AppLinks: schema.AppLinks{Apple: "{", Android: "none"}}
 		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
 		cfg.RegisterFlags(fs)
 		err := cfg.Validate()
+		parsed := map[string]string{"edge.site-name": strings.Repeat("ü", 61), "edge.site-color": "red"}
 		fs.VisitAll(func(f *flag.Flag) {
+			if wrong, ok := parsed[f.Name]; ok {
+				if fs.Set(f.Name, wrong) == nil {
+					t.Errorf("-%s takes %s", f.Name, wrong)
+				}
+				return
+			}
 			if !strings.Contains(err.Error(), "-"+f.Name+": ") {
 				t.Errorf("-%s is not in\n%v", f.Name, err)
 			}

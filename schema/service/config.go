@@ -94,6 +94,24 @@ func EdgeURLVar(fs *flag.FlagSet, base *schema.BaseURL) {
 	fs.TextVar(base, "edge.url", *base, "public base `URL` of short links: http:// or https:// and a host")
 }
 
+// EdgeSiteVar defines the flags of the name and the colour of the default domain, which several programs share.
+func EdgeSiteVar(fs *flag.FlagSet, site *schema.Site) {
+	set := func(to *string, problem func(string) string) func(string) error {
+		return func(text string) error {
+			if problem := problem(text); problem != "" {
+				return errors.New(problem)
+			}
+			*to = text
+			return nil
+		}
+	}
+	fs.Func("edge.site-name", "`name` of the default domain on pages that visitors see; its host if empty",
+		set(&site.Name, schema.SiteNameProblem))
+	fs.Func("edge.site-color",
+		"`colour` of such pages, such as "+schema.DefaultColor.String()+", which it is if empty",
+		set(&site.Color, schema.SiteColorProblem))
+}
+
 // collector collects the errors of a flag's values, so that parsing goes on after an error.
 type collector struct {
 	flag.Value
