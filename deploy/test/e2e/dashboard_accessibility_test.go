@@ -93,7 +93,12 @@ func TestDashboardAccessibility(t *testing.T) {
 	title := "" // where the first one stands
 	for _, p := range filledPages {
 		b.run(p.name, func(*testing.T) {
+			b.size(widths[1], 900)
 			b.open(p.path)
+			b.staysInPlace()
+			b.size(widths[0], 900)
+			b.open(p.path)
+			b.staysInPlace()
 			at := evaluate[string](b, `(() => { const at = document.querySelector("h1").getBoundingClientRect();
 				return Math.round(at.left) + ", " + Math.round(at.top) })()`)
 			if title = cmp.Or(title, at); at != title && p.name != "missing page" { // which is in the middle
@@ -105,6 +110,19 @@ func TestDashboardAccessibility(t *testing.T) {
 			b.passes(axe)
 		})
 	}
+	b.run("drawer", func(*testing.T) {
+		b.page("/dashboard/links/0/launch")
+		b.press("Edit")
+		b.shows("Edit the link")
+		b.press("Access password, click limit, expiry")
+		b.passes(axe)
+	})
+	b.run("keyboard shortcuts", func(*testing.T) {
+		b.page("/dashboard/links")
+		b.key("?")
+		b.shows("Go to the report")
+		b.passes(axe)
+	})
 	b.run("form with errors", func(*testing.T) {
 		b.page("/dashboard/links")
 		b.press("Create link")
@@ -192,6 +210,20 @@ func (b *tab) passes(axe string) {
 	b.reachableByKeyboard()
 	b.hasHierarchy()
 	b.zooms()
+}
+
+// staysInPlace requires that nothing moves while the page loads (Cumulative Layout Shift).
+func (b *tab) staysInPlace() {
+	b.t.Helper()
+	if moved := evaluate[float64](b, `new Promise((done) => {
+		let moved = 0;
+		new PerformanceObserver((list) => {
+			for (const shift of list.getEntries()) moved += shift.hadRecentInput ? 0 : shift.value;
+		}).observe({ type: "layout-shift", buffered: true });
+		setTimeout(() => done(moved), 100);
+	})`); moved > 0.02 {
+		b.t.Errorf("the page has moved by %v", moved)
+	}
 }
 
 // hasHierarchy requires at most five sizes of text, with the size of figures, and one primary button.
