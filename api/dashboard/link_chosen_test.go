@@ -274,7 +274,7 @@ func TestUndoOfChosenLinks(t *testing.T) {
 
 func TestSearchInTrash(t *testing.T) {
 	s := start(t)
-	s.addMany(t, 1203)
+	s.addMany(t, 203)
 	s.addLink(t, "other", "https://example.com/")
 	ids, err := s.links.LinkIDs(t.Context(), s.account.ID, schema.LinkFilter{}, 2000)
 	testkit.Must(t, err)
@@ -284,13 +284,13 @@ func TestSearchInTrash(t *testing.T) {
 	}
 	b := s.signedIn(t)
 	page := b.get("/dashboard/trash?rows=100")
-	page.want(t, http.StatusOK, "Restore all 1,204 links", "Page 1 of 13", "Kept until")
+	page.want(t, http.StatusOK, "Restore all 204 links", "Page 1 of 3", "Kept until")
 	testkit.Equal(t, "rows", strings.Count(page.body, `name="link"`), 100)
 	const search = "/dashboard/trash?page=1&q=many&rows=50"
-	b.get(search).want(t, http.StatusOK, "Restore all 1,203 links found", "Page 1 of 25")
+	b.get(search).want(t, http.StatusOK, "Restore all 203 links found", "Page 1 of 5")
 	b.get("/dashboard/trash?q=none").want(t, http.StatusOK, "No deleted links match “ none ”")
-	b.post("/dashboard/trash/restore", "deleted_at", "0.1203.0", "back", search).wantTo(t, search)
-	b.follow().want(t, http.StatusOK, "1,203 links are back, with their clicks.")
+	b.post("/dashboard/trash/restore", "deleted_at", "0.203.0", "back", search).wantTo(t, search)
+	b.follow().want(t, http.StatusOK, "203 links are back, with their clicks.")
 	b.get("/dashboard/trash").want(t, http.StatusOK, "sho.rt/ other", "Restore all 1 link")
 	b.post("/dashboard/trash/restore", "link", "0.other", "back", "/dashboard/trash")
 	b.follow().want(t, http.StatusOK, "sho.rt/other is back", "The trash is empty")
