@@ -10,7 +10,7 @@ import (
 )
 
 // With the race detector, SQLite takes up to twenty times as long, and other tests share the processors.
-func init() { callTimeout, bulkTimeout = testkit.Patience, testkit.Patience }
+func init() { callTimeout, bulkTimeout, restoreTime = testkit.Patience, testkit.Patience, 3*restoreTime }
 
 // For tests of the parts of pages.
 var (
@@ -62,4 +62,4 @@ func (d *Dashboard) Prices() map[string]request.Price {
 }
 
 // RestoreTime is how long a request restores links.
-const RestoreTime = restoreTime
+func RestoreTime() time.Duration { return restoreTime }

@@ -127,7 +127,7 @@ func TestManyChosenLinks(t *testing.T) {
 	failing.Store("")
 	s := startFaulty(t, func(_ context.Context, method string) error {
 		if method == "RestoreLinks" && slow.Load() {
-			time.Sleep(dashboard.RestoreTime) // the store is slow; the test does not wait for a state
+			time.Sleep(dashboard.RestoreTime()) // the store is slow; the test does not wait for a state
 		}
 		if method == failing.Load() && calls.Add(1) > 1 {
 			return schema.Errorf(schema.CodeUnavailable, "down")

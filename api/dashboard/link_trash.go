@@ -157,7 +157,7 @@ func (u deletion) undo(label, back string) *undo {
 
 // restoreTime is how long one request restores links. The page that it leads to says how many are back, and sends the
 // next request.
-const restoreTime = 2 * time.Second
+var restoreTime = 2 * time.Second
 
 // restoreAll restores links that were deleted together, as many as it can in restoreTime.
 func (d *Dashboard) restoreAll(c *call, back string, u deletion) error {
