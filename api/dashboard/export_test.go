@@ -10,7 +10,9 @@ import (
 )
 
 // With the race detector, SQLite takes up to twenty times as long, and other tests share the processors.
-func init() { callTimeout, bulkTimeout, restoreTime = testkit.Patience, testkit.Patience, 3*restoreTime }
+func init() {
+	callTimeout, bulkTimeout, restoreTime = testkit.Patience, testkit.Patience, 3*restoreTime
+}
 
 // For tests of the parts of pages.
 var (
