@@ -51,7 +51,7 @@ func parseSettings(args []string, stderr io.Writer) (s settings, command []strin
 	return s, command, err
 }
 
-// apiSection adds flags of the edge to those of the service: other programs set it for several services at once.
+// apiSection adds flags of the edge to the flags of the service: other programs set them for several services at once.
 type apiSection struct{ *apiservice.Config }
 
 func (s apiSection) RegisterFlags(fs *flag.FlagSet) {

@@ -152,8 +152,8 @@ func (i *importer) create(ctx context.Context, batch []importRow) error {
 	return err
 }
 
-// addFormer gives a link its former names: the link takes one after the other, and its own name at last. A repetition
-// leads to the same names.
+// addFormer gives a link its former names: the link takes one former name after the other, and its own name at last. A
+// repetition leads to the same names.
 func (i *importer) addFormer(ctx context.Context, row importRow, hash string) error {
 	domain := query(url.Values{"domain_id": {fmt.Sprint(cmp.Or[any](row.body["domain_id"], 0))}})
 	for _, name := range append(slices.Clone(row.former), hash) {

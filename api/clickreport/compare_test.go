@@ -12,7 +12,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Periods are compared with those of the same days and hours, as far as the report's own have begun.
+// Periods are compared with earlier periods of the same days and hours, as far as the periods of the report have begun.
 func TestComparedPeriods(t *testing.T) {
 	at := func(text string) time.Time {
 		t.Helper()

@@ -208,7 +208,7 @@ func (r Request) steps(of [2]time.Time, year, byDay bool) []time.Time {
 	return steps
 }
 
-// count sets the numbers of periods. Visitors are those of the whole query.
+// count sets the numbers of periods. Visitors are counted once in the whole query.
 func (c *Comparison) count(q schema.ReportQuery, got schema.Report, steps []time.Time) {
 	known := got.Visitors != nil
 	for i := 1; i < len(steps) && steps[i-1].Before(q.End()); i++ {

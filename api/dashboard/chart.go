@@ -28,7 +28,7 @@ const (
 	minColumns          = 7 // of a chart that begins at a birth, so that the first bar is not as wide as the page
 )
 
-// Figures that a chart draws. Clicks are those of people and of bots, and imported ones.
+// Figures that a chart draws. Clicks are the clicks of people and of bots, and imported clicks.
 const (
 	figureClicks   = ""
 	figurePeople   = "people"

@@ -186,7 +186,7 @@ func TestChart(t *testing.T) {
 			c.Imported != "M0 0v200" {
 			t.Errorf("%s, %s", c.Title(), c.Imported)
 		}
-		for range 2 { // none are known, then those of one day
+		for range 2 { // visitors of no day are known, then visitors of one day
 			if c := dashboard.ChartOf("visitors", days, time.Time{}); c.Figure != "" {
 				t.Errorf("without visitors: %s", c.Title())
 			}

@@ -27,7 +27,7 @@ type Config struct {
 	URL            schema.BaseURL     // of the dashboard and the API; https makes cookies Secure
 	Unnamed        bool               // URL is not configured but that of the listener, which may have other names
 	SignUp         bool               // anyone may create an account
-	Site           schema.Site        // name and colour of the default domain; without both, that of the service
+	Site           schema.Site        // name and colour of the default domain; both empty: the service's mark
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
 	PagesPerSecond int                // requests of an account, on average over paceOver
 	Now            func() time.Time   // the clock of reports and of limited attempts such as sign-ins; nil: time.Now

@@ -164,7 +164,7 @@ func wantHarmless(t *testing.T, page answer) {
 	}
 }
 
-// usualBehaviours are those of links on a usual page of the list.
+// usualBehaviours are the behaviours of links on a usual page of the list.
 var usualBehaviours = []*schema.Behaviour{nil, {MaxClicks: 100}, {Password: 1}, {Variants: []schema.Variant{
 	{Name: "a", URL: "https://example.org/a", Weight: 60}, {Name: "b", URL: "https://example.org/b", Weight: 40}}}}
 

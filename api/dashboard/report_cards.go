@@ -15,7 +15,7 @@ type reportCard struct {
 type panel struct {
 	ranking
 	Key  string
-	Tab  string // its title beside that of the card
+	Tab  string // title of the tab, beside the title of the card
 	Top  []topLink
 	Map  *worldMap
 	Week *weekHeat
@@ -23,7 +23,7 @@ type panel struct {
 	Later string
 }
 
-// cardLists are the cards in the order of the page, and the dimensions of which they have lists.
+// cardLists are the cards in the order of the page. Each has a list for each of its dimensions.
 var cardLists = []struct {
 	key, title string
 	lists      []schema.Dimension

@@ -49,7 +49,7 @@ func TestReportCards(t *testing.T) {
 	})
 }
 
-// Names of campaigns have three parts, each of which has a list.
+// A campaign has a source, a medium and a name, and a report has a list of each.
 func TestReportOfCampaigns(t *testing.T) {
 	s := start(t)
 	link := s.addLink(t, "sale", "https://example.org/")

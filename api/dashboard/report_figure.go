@@ -20,7 +20,7 @@ type figure struct {
 	Current   bool   // it is drawn
 }
 
-// figureNamed returns the figure that a query names, clicks if there is none.
+// figureNamed returns the figure that a query names, clicks if no figure has that name.
 func figureNamed(key string) string {
 	if slices.Contains(figureKeys, key) {
 		return key

@@ -46,7 +46,7 @@ func TestFigures(t *testing.T) {
 	b.get("/dashboard/report?show=visitors&browser=Firefox").want(t, http.StatusOK, "Clicks per day")
 }
 
-// The chart has the time before as a line, and says what it is, or that there is none.
+// The chart draws the time before as a line, and says which time that is, or that there is no data for it.
 func TestTimeBefore(t *testing.T) {
 	s := start(t)
 	now := s.now().UTC()

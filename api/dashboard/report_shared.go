@@ -220,8 +220,8 @@ func (d *Dashboard) sharedReport(c *call) (page reportPage, err error) {
 	return page, nil
 }
 
-// brandShared gives the page the brand of the share's domain. Pages of all domains have that of the default domain, if
-// it has one.
+// brandShared gives the page the brand of the share's domain. Reports of all domains get the default domain's brand, if
+// the operator has set one.
 func (d *Dashboard) brandShared(c *call) error {
 	if c.share.DomainID == nil || *c.share.DomainID == 0 {
 		c.brand = d.brand

@@ -294,7 +294,7 @@ func TestWebhookPageIsSmall(t *testing.T) {
 	testkit.Equal(t, "deliveries", strings.Count(page.body, ">Resend<"), 25)
 	names := regexp.MustCompile(` aria-label="Resend webhook.test of ([^"]+)"`).FindAllString(page.body, -1)
 	slices.Sort(names)
-	if n := len(slices.Compact(names)); n < 2 { // those of one millisecond have the same
+	if n := len(slices.Compact(names)); n < 2 { // deliveries of one millisecond share a name
 		t.Errorf("the buttons have %d names", n)
 	}
 	if len(page.body) > 40<<10 {
